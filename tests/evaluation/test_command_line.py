@@ -13,6 +13,7 @@ from evenhand.errors import ArgumentError, EvenhandError, TableError, UnknownArm
 from evenhand.evaluation import under_shares
 from evenhand.plots import plot_evaluation, plot_overlap
 from tests.cli.shell import call, refused
+from tests.evaluation.logs import NAMED
 
 COLUMNS = ["--arm", "item", "--reward", "click", "--propensity", "p"]
 LAST = ["-p", "0=0,1=0,2=1"]
@@ -29,6 +30,11 @@ def log(tmp_path):
     return path
 
 
+def body_of(path, *options):
+    """What the command says in JSON."""
+    return json.loads(call("evaluate", path, *options, "--json").output)
+
+
 def test_a_distribution_is_evaluated_and_compared_under_shares(log, tmp_path):
     picture = tmp_path / "made" / "value.png"
     result = call("evaluate", log, *COLUMNS, "-p", "0=0.1,1=0.1,2=0.8", "--shares", "0.2", "--picture", picture)
@@ -37,7 +43,7 @@ def test_a_distribution_is_evaluated_and_compared_under_shares(log, tmp_path):
     assert "mean reward per round (dr)" in said
     assert "Differences from 0=0.1,1=0.1,2=0.8" in said
     assert picture.stat().st_size > 1000
-    body = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--shares", "0.2", "--json").output)
+    body = body_of(log, *COLUMNS, *LAST, "--shares", "0.2")
     free, fair = body["policies"]
     assert free["low"] < 0.6 < free["high"]
     assert fair["value"] < free["value"]
@@ -47,15 +53,15 @@ def test_a_distribution_is_evaluated_and_compared_under_shares(log, tmp_path):
 def test_files_of_probabilities_are_read(log, tmp_path):
     path = tmp_path / "policy.csv"
     pd.DataFrame({"arm": [0, 1, 2], "probability": [0.2, 0.2, 0.6]}).to_csv(path, index=False)
-    one = json.loads(call("evaluate", log, *COLUMNS, "-p", path, "--estimator", "ips", "--json").output)
+    one = body_of(log, *COLUMNS, "-p", path, "--estimator", "ips")
     frame = pd.read_csv(log)
-    found = eh.evaluate(frame, {0: 0.2, 1: 0.2, 2: 0.6}, arm="item", reward="click", propensity="p", estimator="ips")
+    found = eh.evaluate(frame, {0: 0.2, 1: 0.2, 2: 0.6}, **NAMED, estimator="ips")
     assert one["policies"][0]["value"] == found.value
     by_place = tmp_path / "by_place.csv"
     table = pd.DataFrame({"arm": [0, 1, 2] * 2, "position": [0] * 3 + [1] * 3, "probability": [0.2, 0.2, 0.6] * 2})
     table.to_csv(by_place, index=False)
-    options = ["-p", by_place, "--estimator", "ips", "--position", "place", "--json"]
-    assert json.loads(call("evaluate", log, *COLUMNS, *options).output)["policies"][0]["value"] == found.value
+    options = ["-p", by_place, "--estimator", "ips", "--position", "place"]
+    assert body_of(log, *COLUMNS, *options)["policies"][0]["value"] == found.value
     path.write_text("arm,chance\n0,1\n")
     refused(TableError, "expected the columns 'arm' and 'probability'", "evaluate", log, *COLUMNS, "-p", path)
 
@@ -78,9 +84,9 @@ def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path)
     assert [f"log:{one} plays each arm" in both for one in (other, third)] == [True, True]
     frame, by_place = pd.read_csv(log), {0: {0: 0.25, 1: 0.25, 2: 0.5}, 1: {0: 0.0, 1: 0.0, 2: 1.0}}
     for position, policy in (("place", by_place), (None, {0: 0.2, 1: 0.2, 2: 0.6})):
-        options = ["-p", f"log:{other}", "--json", *(["--position", position] if position else [])]
-        found = json.loads(call("evaluate", log, *COLUMNS, *options).output)["policies"][0]
-        own = eh.evaluate(frame, policy, arm="item", reward="click", propensity="p", position=position)
+        options = ["-p", f"log:{other}", *(["--position", position] if position else [])]
+        found = body_of(log, *COLUMNS, *options)["policies"][0]
+        own = eh.evaluate(frame, policy, **NAMED, position=position)
         assert found["value"] == own.value
     other.write_text("item,place\n3,0\n")
     untried = "expected 0 for an arm that the log never tried"
@@ -90,17 +96,17 @@ def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path)
 def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     path = tmp_path / "p.toml"
     path.write_text("learner = 'thompson'\ntolerance = 1\n[shares]\n0 = 0.2\n")
-    body = json.loads(call("evaluate", log, *COLUMNS, "--promise", path, "--replays", "2", "--json").output)
+    body = body_of(log, *COLUMNS, "--promise", path, "--replays", "2")
     kept = [(row["policy"], row["promise_kept"]) for row in body["policies"]]
     assert kept == [("thompson", None), ("thompson under the promise", True)]
     said = " ".join(call("evaluate", log, *COLUMNS, "--promise", path, "--replays", "2").output.split())
     assert "Promised: 0 at least 1/5 of the rounds (behind by less than 2)." in said
     words = r"This log supports about \d+ rounds of this policy, the most of [\d, ]+ that every replay reached"
     assert re.search(words, said)
-    weighed = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--promise", path, "--json").output)
+    weighed = body_of(log, *COLUMNS, *LAST, "--promise", path)
     assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[shares]\n0 = 0.2\n[caps]\n2 = 0.7\n[[sets]]\narms = [1, 2]\nshare = 0.75\n")
-    capped = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--promise", path, "--json").output)
+    capped = body_of(log, *COLUMNS, *LAST, "--promise", path)
     assert [row["policy"] for row in capped["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[shares]\n0 = 0.2\n[windows]\n0 = 9\n")
     given = [*LAST, "--promise", path]
@@ -109,17 +115,13 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
 
 
 def test_a_cap_and_a_window_are_promised_beside_shares_or_alone(log):
-    capped = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--cap", "2=0.6", "--shares", "0=0.1", "--json").output)
+    capped = body_of(log, *COLUMNS, *LAST, "--cap", "2=0.6", "--shares", "0=0.1")
     under = under_shares({0: 0, 1: 0, 2: 1}, Promise({0: 0.1, 1: 0, 2: 0}, caps={2: 0.6}))
     frame = pd.read_csv(log)
-    settings = {"arm": "item", "reward": "click", "propensity": "p"}
-    alone = eh.evaluate(frame, under, **settings)
+    alone = eh.evaluate(frame, under, **NAMED)
     assert capped["policies"][1]["value"] == pytest.approx(alone.value, abs=1e-12)
-    replayed = json.loads(call("evaluate", log, *COLUMNS, "--window", "0=4", "--replays", "1", "--json").output)
+    replayed = body_of(log, *COLUMNS, "--window", "0=4", "--replays", "1")
     assert [row["promise_kept"] for row in replayed["policies"]] == [None, True]
-    refused(
-        ArgumentError, "--promise: expected nothing together with", "evaluate", log, *COLUMNS, "--cap", "2=0.6", *FILE
-    )
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):
@@ -139,15 +141,19 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
         (ArgumentError, "estimator: expected one of", [*LAST, "--estimator", "best"]),
         (ArgumentError, "--picture: expected a file that ends in .png", [*LAST, "--picture", "value.svg"]),
         (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
-        (
-            ArgumentError,
-            "that keeps shares, such as fair-ucb, got ucb1; deadline-",
-            ["-p", "ucb1", "--shares", "0.1"],
-        ),
+        (ArgumentError, "keeps shares, such as fair-ucb, got ucb1; deadline-", ["-p", "ucb1", "--shares", "0.1"]),
         (ArgumentError, "--replays: expected a --policy that learns", [*LAST, "--replays", "3"]),
         (ArgumentError, "--tolerance: expected a --policy that learns", [*LAST, "--shares", "0", "--tolerance", "1"]),
+        (ArgumentError, "--model: expected logistic, linear, ARM=REWARD,ARM=", [*LAST, "--model", "forest"]),
+        (ArgumentError, "--model, 0: expected a number in", [*LAST, "--model", "0=x,1=0.5,2=0"]),
+        (ArgumentError, "--largest-weight: expected at least the weight of row", [*LAST, "--largest-weight", "1.1"]),
+        (ArgumentError, "--rounds: expected", [*LAST, "--rounds", "20"]),
+        (ArgumentError, "--fit: expected best or logistic", ["--by", "place", "--fit", "forest"]),
+        (ArgumentError, "--by: expected columns that are known before", ["--by", "place,click", "--fit", "best"]),
+        (ArgumentError, "--fit: expected none beside a promise", ["--by", "place", "--fit", "best", "--shares", "0.1"]),
+        (ArgumentError, "--by: expected --fit as well", ["--by", "place", *LAST]),
+        (ArgumentError, "--promise: expected nothing together with", [*LAST, "--cap", "2=0.6", *FILE]),
     ],
-    ids=["nothing", "arms", "number", "estimator", "picture", "name", "shares", "replays", "tolerance"],
 )
 def test_what_cannot_be_evaluated_is_refused(log, error, words, arguments):
     refused(error, words, "evaluate", log, *COLUMNS, *arguments)
@@ -155,15 +161,14 @@ def test_what_cannot_be_evaluated_is_refused(log, error, words, arguments):
 
 def test_pictures_show_values_and_overlap(log):
     frame = pd.read_csv(log)
-    settings = {"arm": "item", "reward": "click", "propensity": "p"}
-    found = eh.evaluate(frame, {"new": [0, 0, 1], "old": [0.5, 0.25, 0.25]}, **settings)
+    found = eh.evaluate(frame, {"new": [0, 0, 1], "old": [0.5, 0.25, 0.25]}, **NAMED)
     axes = plot_evaluation(found, at_least=0.2)
     assert [line.get_text() for line in axes.get_legend().get_texts()] == ["new", "old"]
     assert len(axes.collections) == 2
     bars = plot_overlap(found["new"]).patches
     assert [round(bar.get_height(), 6) for bar in bars[3:]] == [0, 0, 1]
     assert "dr: " in plot_evaluation(found["new"]).get_legend().get_texts()[0].get_text()
-    once = plot_evaluation(eh.evaluate(frame, [0.5, 0.25, 0.25], **settings, interval="once"))
+    once = plot_evaluation(eh.evaluate(frame, [0.5, 0.25, 0.25], **NAMED, interval="once"))
     assert [len(lines.get_segments()) for lines in once.collections] == [1]  # at the last row alone
 
 
@@ -201,37 +206,37 @@ def every(tmp_path):
     random = np.random.default_rng(2)
     items = random.integers(2, size=800)
     frame = pd.DataFrame({"item": items, "click": (random.random(800) < [[0.2, 0.6][item] for item in items]) * 1})
-    frame = frame.assign(p=0.5, p0=0.5, p1=0.5, age=random.random(800))
+    frame = frame.assign(p=0.5, p0=0.5, p1=0.5, age=random.random(800), user=np.arange(800) // 4)
     path = tmp_path / "every.csv"
     frame.to_csv(path, index=False)
     return path, frame
 
 
-def value_of(path, *options):
-    return json.loads(call("evaluate", path, "--arm", "item", "--reward", "click", *options, "--json").output)
-
-
 def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
     path, frame = every
-    policy, columns = {0: 0.1, 1: 0.9}, {"arm": "item", "reward": "click"}
-    chances = {0: "p0", 1: "p1"}
-    shell = ["-p", "0=0.1,1=0.9", "--propensity", "0=p0,1=p1"]
-    levelled = eh.evaluate(frame, policy, **columns, propensity=chances, estimator="snips")
-    assert value_of(path, *shell, "--estimator", "snips")["policies"][0]["value"] == levelled.value
-    expected = eh.evaluate(frame, policy, **columns, propensity=chances, model={0: 0.2, 1: 0.6})
+    policy, every = {0: 0.1, 1: 0.9}, NAMED | {"propensity": {0: "p0", 1: "p1"}}
+    columns = ["--arm", "item", "--reward", "click", "-p", "0=0.1,1=0.9"]
+    shell = [*columns, "--propensity", "0=p0,1=p1"]
+    levelled = eh.evaluate(frame, policy, **every, estimator="snips")
+    assert body_of(path, *shell, "--estimator", "snips")["policies"][0]["value"] == levelled.value
+    expected = eh.evaluate(frame, policy, **every, model={0: 0.2, 1: 0.6})
     table = tmp_path / "model.csv"
     pd.DataFrame({"arm": [0, 1], "reward": [0.2, 0.6]}).to_csv(table, index=False)
     for model in ("0=0.2,1=0.6", table):
-        assert value_of(path, *shell, "--model", model)["policies"][0]["value"] == expected.value
+        assert body_of(path, *shell, "--model", model)["policies"][0]["value"] == expected.value
     for model in ("logistic", "linear"):
-        (found,) = value_of(path, *shell, "--model", model, "--contexts", "age")["policies"]
+        (found,) = body_of(path, *shell, "--model", model, "--contexts", "age")["policies"]
         assert found["low"] < 0.56 < found["high"]
-    still = eh.evaluate(frame, policy, **columns, propensity="p", stationary=True)
-    (found,) = value_of(path, "-p", "0=0.1,1=0.9", "--propensity", "p", "--stationary")["policies"]
-    assert (found["low"], found["high"]) == (still.low, still.high)
-    known = eh.evaluate(frame, policy, **columns, propensity="p", largest_weight=4.0)
-    (found,) = value_of(path, "-p", "0=0.1,1=0.9", "--propensity", "p", "--largest-weight", "4")["policies"]
-    assert (found["low"], found["high"]) == (known.low, known.high)
+    for options, settings in (
+        (["--stationary"], {"stationary": True}),
+        (["--largest-weight", "4"], {"largest_weight": 4.0}),
+        (["--interval", "once"], {"interval": "once"}),
+        (["--unit", "user"], {"unit": "user"}),
+    ):
+        expected = eh.evaluate(frame, policy, **NAMED, **settings)
+        (found,) = body_of(path, *columns, "--propensity", "p", *options)["policies"]
+        assert (found["low"], found["high"]) == (expected.low, expected.high)
+        assert (found["interval"], found["unit"]) == (expected.interval, expected.unit)
 
 
 def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
@@ -241,23 +246,26 @@ def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
     frame.to_csv(path, index=False)
     result = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.5")
     assert result.exit_code == 1
-    row = eh.evaluate(frame, {0: 0.5, 1: 0.5}, arm="item", reward="click", propensity="p").change.row
+    row = eh.evaluate(frame, {0: 0.5, 1: 0.5}, **NAMED).change.row
     assert f"above 0.5 per round over all rows, but NOT shown to be above it since row {row}." in result.output
 
 
-@pytest.mark.parametrize("interval", ["anytime", "normal"])
-def test_the_terminal_says_what_is_counted(tmp_path, interval):
+@pytest.mark.parametrize(
+    ("interval", "looks", "counted"),
+    [
+        ("anytime", "after every unit at once, for the mean over the units (user) so far.", "200 units (user)"),
+        ("once", "Each interval holds with probability 0.95, after the last unit, for the mean", "200 units (user)"),
+        ("normal", "after the last row, for the mean over the rows so far.", "800 rows"),
+    ],
+)
+def test_the_terminal_says_what_is_counted(tmp_path, interval, looks, counted):
     random, path = np.random.default_rng(3), tmp_path / "log.csv"
     frame = pd.DataFrame({"item": random.integers(2, size=800), "click": (random.random(800) < 0.5) * 1, "p": 0.5})
     frame.assign(user=np.arange(800) // 4).to_csv(path, index=False)
     words = ["--unit", "user", "--interval", interval, "--at-least", "0.1"]
-    said = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", *words).output
-    if interval == "normal":
-        assert "after the last row, for the mean over the rows so far." in said
-        assert "above 0.1 per round, on average over these 800 rows." in said
-        return
-    assert "after every unit at once, for the mean over the units (user) so far." in said
-    assert "above 0.1 per round, on average over these 200 units (user)." in said
+    said = " ".join(call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", *words).output.split())
+    assert looks in said
+    assert f"above 0.1 per round, on average over these {counted}." in said
 
 
 def test_notes_name_options_as_they_are_typed(log):
@@ -267,17 +275,3 @@ def test_notes_name_options_as_they_are_typed(log):
     assert "hold together (Bonferroni); --each is for one at a time." in said
     assert "name their column: --unit." in said
     assert not re.search(r"\b(each|unit|propensity)=", said)
-
-
-@pytest.mark.parametrize(
-    ("words", "options"),
-    [
-        ("--model: expected logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", ["--model", "forest"]),
-        ("--model, 0: expected a number in", ["--model", "0=x,1=0.5"]),
-        ("--largest-weight: expected at least the weight of row", ["--largest-weight", "1.1"]),
-        ("--rounds: expected", ["--rounds", "20"]),
-    ],
-    ids=["model", "number", "weight", "rounds"],
-)
-def test_options_that_do_not_fit_are_refused(every, words, options):
-    refused(ArgumentError, words, "evaluate", every[0], *COLUMNS, "-p", "0=0.1,1=0.9", *options)

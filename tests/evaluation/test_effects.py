@@ -185,9 +185,8 @@ def test_a_study_its_frame_and_its_exports_say_the_same(tmp_path):
         stated = study.log.record(row.ticket).decision["probabilities"]
         assert wide.tolist() == [*stated, 0.0][:4]
     exported = eh.effects(feedback, control="control")
-    pd.testing.assert_frame_equal(
-        exported.arms.drop(columns=["allocated", "missing"]), found.arms.drop(columns=["allocated", "missing"])
-    )
+    shared = [arms.drop(columns=["allocated", "missing"]) for arms in (exported.arms, found.arms)]
+    pd.testing.assert_frame_equal(*shared)
     assert any("leaves out 3 decisions" in note for note in exported.notes)
     for form in ("log", "bandit"):
         out = tmp_path / f"{form}.csv"
@@ -235,9 +234,8 @@ def test_evaluate_finds_the_chances_of_all_arms_and_says_what_a_single_column_hi
     assert HIDDEN not in named.notes
     alone = log.drop(columns=list(columns.values()))
     assert HIDDEN in eh.evaluate(alone, policy, arm="arm", reward="reward", propensity="propensity").notes
-    with pytest.raises(
-        TableError, match=r"propensity: expected a column of the chance of each arm, whichever was drawn"
-    ):
+    words = r"propensity: expected a column of the chance of each arm, whichever was drawn"
+    with pytest.raises(TableError, match=words):
         eh.effects(alone, control="control", propensity="propensity")
 
 

@@ -145,15 +145,3 @@ def test_several_differences_hold_together_or_each():
     assert (widths[0] > widths[1]).all()
     alone = eh.evaluate(log, {name: policies[name] for name in "ab"}, **NAMED).differences
     assert each.differences.iloc[0].to_dict() == alone.iloc[0].to_dict()
-
-
-def test_the_shell_asks_for_one_look(tmp_path):
-    path = tmp_path / "log.csv"
-    log = uniform(1, rows=2000, items=4, rate=0.3)
-    log.to_csv(path, index=False)
-    words = ["--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "0=1,1=0,2=0,3=0"]
-    body = json.loads(call("evaluate", path, *words, "--interval", "once", "--json").output)
-    found = eh.evaluate(log, only(0, 4), **NAMED, interval="once")
-    assert (body["policies"][0]["interval"], body["policies"][0]["low"]) == ("once", found.low)
-    shown = call("evaluate", path, *words, "--interval", "once").output
-    assert "Each interval holds with probability 0.95, after the last row" in " ".join(shown.split())

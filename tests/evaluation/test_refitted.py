@@ -15,7 +15,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ModelError
 from evenhand.evaluation import Refitted
 from evenhand.evaluation.refitted import best_by, logistic_by
-from tests.cli.shell import call, refused
+from tests.cli.shell import call
 from tests.evaluation.logs import NAMED, only
 
 pytestmark = pytest.mark.compiled
@@ -140,12 +140,6 @@ def test_the_shell_fits_too(tmp_path):
     body = json.loads(call("evaluate", path, *words, "--fit", "best", "--fit", "logistic", "--json").output)
     assert [one["policy"] for one in body["policies"]] == ["best by segment", "logistic by segment"]
     assert all(one["value"] > 0.4 for one in body["policies"])
-    refused(ArgumentError, "--fit: expected best or logistic", "evaluate", path, *words, "--fit", "forest")
-    early = "--by: expected columns that are known before the decision"
-    refused(ArgumentError, early, "evaluate", path, *words[:-1], "segment,click", "--fit", "best")
-    alone = "--fit: expected none beside a promise"
-    refused(ArgumentError, alone, "evaluate", path, *words, "--fit", "best", "--shares", "0.1")
-    refused(ArgumentError, "--by: expected --fit as well", "evaluate", path, *words, "--policy", "0=1")
     alone = json.loads(call("evaluate", path, *words[:-2], "--fit", "best", "--json").output)
     assert alone["policies"][0]["policy"] == "best"
 

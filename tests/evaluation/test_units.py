@@ -1,7 +1,5 @@
 """Rows of one person in a log: `unit=` counts people, not rows."""
 
-import json
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -10,7 +8,6 @@ import scipy.stats
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, TableError
-from tests.cli.shell import call
 
 pytestmark = pytest.mark.compiled
 
@@ -26,12 +23,6 @@ def people(seed, *, units=40, most=60):
     frame = pd.DataFrame({"user": user, "arm": random.choice(["a", "b"], len(user)), "p": 0.5})
     frame["y"] = (random.random(len(user)) < rate) * 1.0
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
-
-
-@pytest.mark.parametrize("unit", ["arm", "y"])
-def test_an_arm_or_a_reward_is_no_unit(unit):
-    with pytest.raises(ArgumentError, match=f"unit: expected another column .*, got '{unit}'"):
-        eh.evaluate(people(1), POLICY, **NAMED, unit=unit)
 
 
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
@@ -146,23 +137,20 @@ def test_which_mean_each_interval_is_of_is_said_where_units_differ_in_size(estim
         assert sum(said in note for note in found.notes) == 1
 
 
-def test_every_interval_says_what_is_independent(tmp_path):
+def test_every_interval_says_what_is_independent():
     frame = people(5)
     assert any("name their column: unit=." in note for note in eh.evaluate(frame, POLICY, **NAMED).notes)
     found = eh.evaluate(frame, POLICY, **NAMED, unit="user")
     assert "The 40 units (user) are taken to be independent; each counts once, by the mean of its rows." in found.notes
     assert "40 units (user)" in str(found)
-    path = tmp_path / "log.csv"
-    frame.to_csv(path, index=False)
-    words = [f"--{name}={column}" for name, column in NAMED.items()]
-    body = json.loads(call("evaluate", path, *words, "--policy", "a=0.7,b=0.3", "--unit", "user", "--json").output)
-    assert (body["policies"][0]["unit"], body["policies"][0]["low"]) == ("user", found.low)
 
 
 @pytest.mark.parametrize(
     ("column", "policy", "error", "words"),
     [
         ("who", POLICY, TableError, "who"),
+        ("arm", POLICY, ArgumentError, "unit: expected another column .*, got 'arm'"),
+        ("y", POLICY, ArgumentError, "unit: expected another column .*, got 'y'"),
         ("p", POLICY, TableError, "column 'p': expected at least two units, got 'the same one"),
         ("user", eh.learners.UCB1(arms=["a", "b"]), ArgumentError, "unit: expected None .* rows to be independent"),
     ],

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.errors import EvenhandError
-from evenhand.interventions import CausalModel, Problem
+from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 
 NETWORK = """network n { }
 variable sex { type discrete [2] { f, m }; }
@@ -17,6 +17,9 @@ probability ( sex ) { table 0.5, 0.5; }
 probability ( dose | sex ) { (f) 0.8, 0.2; (m) 0.4, 0.6; }
 probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
 """
+
+
+SVY = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
 
 
 def mediated(seed=0, candidates=3, groups=2, direct=True):
@@ -32,7 +35,15 @@ def mediated(seed=0, candidates=3, groups=2, direct=True):
         return random.dirichlet(np.full(sizes[node], 3.0), [sizes[p] for p in parents[node]])
 
     model = CausalModel.from_tables(states, parents, {node: table(node) for node in states})
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[table("V") for _ in range(candidates)])
+    return Problem(model, **SVY, candidates=[table("V") for _ in range(candidates)])
+
+
+def fitted_below():
+    """A problem over a model that was fitted to data, whose first candidate runs now."""
+    world = mediated(1)
+    edges = [(p, n) for n, parents in world.model.parents.items() for p in parents]
+    model = CausalModel.fit(world.model.sample(300, seed=1), edges)
+    return Problem(model, **SVY, candidates=[None, *world.tables[:2], "a"])
 
 
 def two_attributes(seed=0):
@@ -52,12 +63,21 @@ def two_attributes(seed=0):
     return Problem(model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=list(tables))
 
 
+PROBLEMS = {
+    "V below S": mediated(1),
+    "V beside S": mediated(2, direct=False),
+    "three values": mediated(3, groups=3),
+    "two attributes": two_attributes(4),
+}
+WORLD = next(SimulatedTrial._examples())
+
+
 def logged(log=None):
     """A problem over a log of a model of which one table is known, and the whole problem that made the log."""
     full = mediated(5)
     parents = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
     partial = CausalModel.from_tables(full.model.states, parents, {"X": full.model.tables["X"]})
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    asked = SVY | {"candidates": list(full.tables)}
     return Problem(partial, **asked, log=full.model.sample(300, seed=1) if log is None else log), full
 
 
@@ -68,14 +88,7 @@ def straight(candidates, *, now=((0.5, 0.5), (0.5, 0.5)), outcome=((0.9, 0.1), (
         {"S": [], "V": ["S"], "Y": ["V"]},
         {"S": [0.5, 0.5], "V": now, "Y": outcome},
     )
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=candidates, values=values)
-
-
-def as_groups(problem):
-    """The values of S as tuples of state numbers, in the order of `problem.groups`."""
-    s = problem.structure
-    groups = [g if len(s.sensitive) > 1 else (g,) for g in problem.groups]
-    return [tuple(problem.model.states[a].index(v) for a, v in zip(s.sensitive, g, strict=True)) for g in groups]
+    return Problem(model, **SVY, candidates=candidates, values=values)
 
 
 def call(typed):

@@ -2,6 +2,7 @@
 
 import json
 from html import unescape
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ def test_a_rule_names_a_column_without_an_arrow():
     cells = frame.groupby(["s", "z", "x", "t"])["y"].mean()
     p_s, p_z = (frame[name].value_counts(normalize=True) for name in ("s", "z"))
     p_x = frame.groupby("s")["x"].value_counts(normalize=True)
-    expected = sum(p_s[s] * p_z[z] * p_x[s, x] * cells[s, z, x, 1 - x] for s in (0, 1) for z in (0, 1) for x in (0, 1))
+    expected = sum(p_s[s] * p_z[z] * p_x[s, x] * cells[s, z, x, 1 - x] for s, z, x in product((0, 1), repeat=3))
     assert problem().outcomes[1] == pytest.approx(expected, abs=1e-4)
     assert problem().posterior(draws=2000, seed=1).outcomes[:, 1].mean() == pytest.approx(expected, abs=0.01)
 
@@ -63,33 +64,26 @@ def test_rules_inside_rules_name_their_columns_in_any_order():
 
 
 @pytest.mark.parametrize(
-    ("rule", "names"),
+    ("given", "names"),
     [
-        ({"y": {"0": 1, "1": 0}}, "candidates: expected rules by columns that 't' does not change, got 'y'"),
-        ({"x": {"0": 1}}, "an entry for each state of 'x'.*none for 1"),
+        ({"candidates": [1, {"y": {"0": 1, "1": 0}}]}, "expected rules by columns that 't' does not change, got 'y'"),
         (
-            {"x": {"under 1": 1, "1 or more": 0}},
-            "got 'under 1'.*; the states are no bands: group them first, --cut COLUMN=",
+            {"candidates": [1, {"x": {"under 1": 1}}]},
+            "got 'under 1'.*; the states are no bands: group them first, --cut C",
         ),
-        ({"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}, "each once.*got 'x'"),
+        ({"candidates": [1, {"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}]}, "each once.*got 'x'"),
+        ({"randomised": False}, r"got 'x'; draw an arrow x -> t, or .* drawn by lot \(randomised=\)"),
+        ({"randomised": "t"}, "randomised: expected True or False"),
     ],
 )
-def test_rules_that_cannot_be_followed_are_refused(rule, names):
+def test_rules_that_cannot_be_followed_are_refused(given, names):
     with pytest.raises(ArgumentError, match=names):
-        problem(candidates=[1, rule])
-
-
-def test_a_column_that_nothing_is_drawn_by_needs_an_arrow_or_a_lottery():
-    with pytest.raises(ArgumentError, match=r"got 'x'; draw an arrow x -> t, or .* drawn by lot \(randomised=\)"):
-        problem(randomised=False)
-    with pytest.raises(ArgumentError, match="randomised: expected True or False"):
-        problem(randomised="t")
+        problem(**given)
 
 
 def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     model = CausalModel.fit(trial(), f"{GRAPH}, x -> t")
-    asked = {"model": model, **ASKED}
-    rule = {"1": 1, "0": 0}
+    asked, rule = {"model": model, **ASKED}, {"1": 1, "0": 0}
     ways = {"x": rule}, {"x": {0: rule, 1: rule}}
     with pytest.raises(ArgumentError, match="read in one way") as refused:
         Problem(**asked, candidates=[1, rule])
@@ -103,14 +97,17 @@ def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     assert clear.tables[..., 1].tolist() == [[0, 1], [0.5, 0.5], [0, 0]]
 
 
+def check_arms(found, frame):
+    for arm, rows in frame.groupby("t")["y"]:
+        expected = [len(rows), rows.mean(), *ttest_1samp(rows, 0).confidence_interval(0.95)]
+        assert found.loc[arm, ["people", "outcome", "outcome_low", "outcome_high"]].tolist() == pytest.approx(expected)
+
+
 def test_arms_are_those_of_pandas_and_scipy():
     frame = trial()
     found = by_arm(problem(frame, smoothing=1.0), seed=1)
-    for arm, rows in frame.groupby("t")["y"]:
-        ends = ttest_1samp(rows, 0).confidence_interval(0.95)
-        assert found.loc[arm, ["people", "outcome"]].tolist() == pytest.approx([len(rows), rows.mean()])
-        assert found.loc[arm, ["outcome_low", "outcome_high"]].tolist() == pytest.approx([ends.low, ends.high])
-        assert found.loc[arm, "model"] == pytest.approx(rows.mean(), abs=0.03)
+    check_arms(found, frame)
+    assert found["model"].tolist() == pytest.approx(frame.groupby("t")["y"].mean().tolist(), abs=0.03)
     assert group_sizes(problem(frame)) == {f"s = {s}": size for s, size in frame["s"].value_counts().items()}
     assert state_sizes(problem(frame), "x") == frame["x"].value_counts().to_dict()
 
@@ -249,23 +246,11 @@ def test_a_measured_outcome_has_the_means_of_its_cells_and_their_standard_errors
     for k, t in enumerate((1, 0)):
         group = [sum(p_x[s, x] * p_z[z] * cells.mean()[s, x, t, z] for x in (0, 1) for z in (0, 1)) for s in (0, 1)]
         assert exact.gaps[0, 1][k] == pytest.approx(group[0] - group[1], rel=1e-3)
-        error = (
-            sum(
-                (p_x[s, x] * p_z[z]) ** 2 * cells.var()[s, x, t, z] / cells.size()[s, x, t, z]
-                for s in (0, 1)
-                for x in (0, 1)
-                for z in (0, 1)
-            )
-            ** 0.5
-        )
+        errors = cells.var() / cells.size()
+        error = sum((p_x[s, x] * p_z[z]) ** 2 * errors[s, x, t, z] for s, x, z in product((0, 1), repeat=3)) ** 0.5
         assert posterior.gaps[0, 1][:, k].mean() == pytest.approx(group[0] - group[1], abs=0.1 * error)
         assert posterior.gaps[0, 1][:, k].std() == pytest.approx(error, rel=0.1)
-    found = by_arm(exact, seed=1)
-    for arm, rows in frame.groupby("t")["y"]:
-        ends = ttest_1samp(rows, 0).confidence_interval(0.95)
-        assert found.loc[arm, ["outcome", "outcome_low", "outcome_high"]].tolist() == pytest.approx(
-            [rows.mean(), *ends]
-        )
+    check_arms(by_arm(exact, seed=1), frame)
 
 
 def test_a_measured_outcome_is_tested_and_kept_and_its_searches_are_refused():
@@ -275,9 +260,8 @@ def test_a_measured_outcome_is_tested_and_kept_and_its_searches_are_refused():
     assert any("t and y" in said for said in Problem(model, **ASKED, candidates=[1, 0]).refuted)
     with pytest.raises(ArgumentError, match=r"problem: expected an outcome of few states, got 'y'; divide it"):
         CSR(paid(frame), tolerance=100, budget=90)
-    with pytest.raises(
-        ArgumentError, match=r"measured: expected a node without arrows from it, one of .*'y'.* got 'x'"
-    ):
+    words = r"measured: expected a node without arrows from it, one of .*'y'.* got 'x'"
+    with pytest.raises(ArgumentError, match=words):
         CausalModel.fit(frame, GRAPH, measured="x")
     with pytest.raises(TableError, match="column 'y': expected numbers that differ"):
         CausalModel.fit(frame.assign(y=1.0), GRAPH, measured="y")

@@ -6,15 +6,8 @@ import pytest
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.trial_tables import drawn, evidence_of
-from tests.interventions.examples import as_groups, mediated, two_attributes
+from tests.interventions.examples import PROBLEMS
 from tests.reference import interventions as twin
-
-PROBLEMS = {
-    "below": mediated(1),
-    "beside": mediated(2, direct=False),
-    "three": mediated(3, groups=3),
-    "two": two_attributes(4),
-}
 
 
 def samples_of(problem, frame):
@@ -35,7 +28,7 @@ def test_estimates_agree_with_sums_over_samples(problem, level):
     plan = random.integers(0, 3, (1 + len(problem.groups), len(problem.candidates)))
     plan[1, :] = 0
     frame = drawn(problem, plan, random)
-    samples, evidence, groups = samples_of(problem, frame), evidence_of(problem, frame), as_groups(problem)
+    samples, evidence, groups = samples_of(problem, frame), evidence_of(problem, frame), twin.as_values(problem)
     clipped, mixture = (estimate(evidence, level) for estimate in (problem.clipped, problem.mixture))
     for k in range(len(problem.candidates)):
         expected = twin.clipped_outcome(problem, samples, k, level)
@@ -81,7 +74,7 @@ def test_standard_errors_are_the_spread_of_the_estimates(problem):
 
 
 def test_nothing_is_concluded_from_nothing_and_no_number_is_missing():
-    problem = PROBLEMS["three"]
+    problem = PROBLEMS["three values"]
     for estimate in (problem.clipped, problem.mixture):
         found = estimate(problem.cells.nothing(), 3)
         assert not found.outcome_known.any()
@@ -90,7 +83,7 @@ def test_nothing_is_concluded_from_nothing_and_no_number_is_missing():
 
 
 def test_evidence_counts_the_rows_of_a_frame():
-    problem = PROBLEMS["two"]
+    problem = PROBLEMS["two attributes"]
     frame = drawn(problem, np.full((5, 4), 7), np.random.default_rng(1))
     whole = evidence_of(problem, frame)
     longer = frame.loc[frame.index.repeat(frame["count"])].drop(columns="count")
@@ -104,7 +97,7 @@ def test_evidence_counts_the_rows_of_a_frame():
 
 
 def test_trials_of_whole_frames_and_of_statistics_have_the_same_law():
-    problem = PROBLEMS["below"]
+    problem = PROBLEMS["V below S"]
     plan = np.array([[3000, 0, 0], [0, 2000, 0], [0, 0, 0]])
     a = evidence_of(problem, drawn(problem, plan, np.random.default_rng(1)))
     b = EvidenceDraws(problem.cells)(plan, np.random.default_rng(2))

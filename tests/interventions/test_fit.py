@@ -11,11 +11,15 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior, prior_shares
 from evenhand.saving import state
+from tests.interventions.examples import SVY
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
 TRUTH = next(SimulatedTrial._examples()).problem
 FRAME = TRUTH.model.sample(400, seed=3)
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
+
+
+LARGE = pd.DataFrame({name: np.arange(100) for name in "abcd"})
 
 
 def fitted(frame=FRAME, edges=EDGES, **more):
@@ -24,9 +28,7 @@ def fitted(frame=FRAME, edges=EDGES, **more):
 
 def test_tables_are_counts_with_the_prior_spread_evenly():
     model = fitted(smoothing=3.0)
-    assert model.parents == {"sex": (), "weight": ("sex",), "dose": ("weight",), "cured": ("weight", "dose")} or (
-        model.parents["cured"] == ("dose", "weight")
-    )
+    assert model.parents == {"sex": (), "weight": ("sex",), "dose": ("weight",), "cured": ("dose", "weight")}
     some = FRAME[(FRAME["weight"] == 1)]
     for at, dose in enumerate(model.states["dose"]):
         seen = (some["dose"] == dose).sum()
@@ -95,11 +97,6 @@ def test_few_numbers_do_not_show_that_none_vary(income):
     assert problem.posterior(seed=1).best(20.0).status == "not_shown"
 
 
-def test_a_table_whose_counts_are_all_zero_is_refused():
-    with pytest.raises(TableError, match="column 'count': expected a row that was seen, got 0"):
-        fitted(FRAME.assign(count=0))
-
-
 def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
     pairs = [("sex", "weight"), ("weight", "dose"), ("dose", "cured"), ("weight", "cured")]
     counted = FRAME.groupby([*FRAME.columns], observed=True).size().rename("count").reset_index()
@@ -160,6 +157,8 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
             "at most 100 different values, got 400; each takes a row of the table",
         ),
         ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
+        ({"frame": FRAME.assign(count=0)}, "column 'count': expected a row that was seen, got 0"),
+        ({"frame": LARGE, "edges": "a -> d, b -> d, c -> d"}, "parents of 'd'.*at most 10,000,000 entries"),
         ({"edges": "sex, dose"}, "edges: expected parent -> child"),
         ({"edges": "digraph { sex -> dose; }"}, "expected only arrows.* got 'digraph .*; leave out digraph, braces"),
         ({"edges": "sex -> dose # an effect"}, "only names and arrows, got 'dose # an effect'; leave out comments"),
@@ -178,12 +177,6 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
 def test_what_cannot_be_fitted_is_refused_by_name(given, names):
     with pytest.raises((ArgumentError, TableError), match=names):
         CausalModel.fit(**{"frame": FRAME, "edges": EDGES, **given})
-
-
-def test_a_table_that_would_be_too_large_is_refused():
-    frame = pd.DataFrame({name: np.arange(100) for name in "abcd"})
-    with pytest.raises(TableError, match=r"parents of 'd'.*at most 10,000,000 entries"):
-        CausalModel.fit(frame, "a -> d, b -> d, c -> d")
 
 
 # ---------------------------------------------------------------------- identification
@@ -210,12 +203,11 @@ GRAPH = "S -> A -> V -> M -> Y, B -> V, B -> Y, S -> Y, Y -> W"
 )
 def test_a_graph_with_latent_arcs_is_answered_or_not_shown_to_be_identified(latent, reason):
     model = CausalModel.fit(NODES, GRAPH, latent=latent)
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": [None, 1]}
     if reason is None:
-        assert Problem(model, **asked).outcomes.shape == (2,)
+        assert Problem(model, **SVY, candidates=[None, 1]).outcomes.shape == (2,)
         return
     with pytest.raises(ArgumentError, match=f"not shown to be identified: .*{reason}.*observe the cause"):
-        Problem(model, **asked)
+        Problem(model, **SVY, candidates=[None, 1])
 
 
 def test_a_name_in_quotation_marks_holds_any_sign():
@@ -238,7 +230,7 @@ def test_an_unobserved_cause_of_v_and_its_ancestor_does_no_harm():
         known[node] = joint / joint.sum(-1, keepdims=True)
     part = CausalModel(dict.fromkeys(seen, (0, 1)), seen, tables=known, latent=[("A", "V")])
     rule = np.array([[0.2, 0.8], [0.9, 0.1]])
-    problem = Problem(part, intervene="V", sensitive="S", outcome="Y", candidates=[rule, rule[::-1]])
+    problem = Problem(part, **SVY, candidates=[rule, rule[::-1]])
     for s in (0, 1):
         spread = np.broadcast_to(rule[:, None], (2, 2, 2))
         expected = whole.probabilities(["Y"], do={"S": s}, tables={"V": spread})[1]
@@ -340,11 +332,9 @@ def test_a_function_that_fails_says_what_it_was_given(rule):
 def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
     model = fitted(edges=f"{EDGES}, sex -> dose")
     assert model.parents["dose"] == ("weight", "sex")
-    expected = [[["low"], ["low"]], [["high"], ["mid"]]]
     nested = table_of({0: "low", 1: {"f": "high", "m": "mid"}}, model)
     tuples = table_of({(0, "f"): "low", (0, "m"): "low", (1, "f"): "high", (1, "m"): "mid"}, model)
-    named = np.array(model.states["dose"])[nested.argmax(-1)]
-    assert (named == np.array(expected)[..., 0]).all()
+    assert np.array(model.states["dose"])[nested.argmax(-1)].tolist() == [["low", "low"], ["high", "mid"]]
     np.testing.assert_array_equal(nested, tuples)
 
 
@@ -353,7 +343,7 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
     [
         ("tiny", r"candidates\['rule'\]: expected .*one of the states .*'tiny'"),
         ({0: "low"}, "entry for each state of 'weight'.*none for 1"),
-        ({0: "low", 1: "low", 2: "low"}, "entry for each state of 'weight'.*got 2"),
+        ({0: "low", 1: "low", 2: "low"}, "each state of 'weight'.*got 2; the model has no state 2: leave it out"),
         ({0: "low", 1: "low", "1": "low"}, "each label once, got 1; it appears twice, as 1 and as '1'"),
         ({0: "low", 1: {"tall": 1.0}}, "probabilities by state at {'weight': 1}.*'tall'"),
         ({0: "low", 1: {"low": 0.7}}, "at {'weight': 1}: expected rows that sum to one"),
@@ -397,9 +387,7 @@ def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
 def test_a_single_table_is_drawn_from_its_beta_law():
     """S -> V -> Y, everybody gets V = 1: the outcome is Y's row there, Beta(6.5, 2.5) under a mass of one."""
     frame = pd.DataFrame({"S": [0, 1] * 5, "V": [0, 0] + [1] * 8, "Y": [0, 1] + [1] * 6 + [0] * 2})
-    problem = Problem(
-        CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y", candidates=[None, 1]
-    )
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), **SVY, candidates=[None, 1])
     drawn = np.sort(problem.posterior(draws=20_000, seed=5).outcomes[:, 1])
     levels = np.arange(1, 20) / 20
     expected = beta(6.5, 2.5).ppf(levels)
@@ -453,7 +441,7 @@ def test_no_number_of_rows_is_said_where_none_would_show_the_answer():
     frame = pd.DataFrame({"S": random.choice(["f", "m"], 500), "A": random.choice(["old", "young"], 500)})
     frame["V"] = np.where(frame["A"] == "old", "a", random.choice(["a", "b"], 500))
     frame["Y"] = (random.random(500) < 0.3 + 0.3 * (frame["V"] == "b")).astype(int)
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": {"now": None, "b": "b", "a": "a"}}
+    asked = SVY | {"candidates": {"now": None, "b": "b", "a": "a"}}
     for some, said in ((0, "More rows like these would not show the answer"), (1, "About ")):
         frame.loc[frame[frame["A"] == "old"].index[:some], "V"] = "b"
         found = Problem(CausalModel.fit(frame, "S -> Y, A -> V, V -> Y, A -> Y"), **asked).posterior(seed=1).best(0.3)
@@ -463,22 +451,6 @@ def test_no_number_of_rows_is_said_where_none_would_show_the_answer():
         int(end.split()[-1].replace(",", "")) for end in found.notes[0].split("; ")[1].split(" over ")[0].split(" to ")
     )
     assert low <= found.more <= high
-
-
-@pytest.mark.parametrize(
-    ("call", "names"),
-    [
-        (lambda p: TRUTH.posterior(), "model: expected tables fitted to data"),
-        (lambda p: p.posterior(draws=0), "draws"),
-        (lambda p: p.posterior(smoothing=0), "smoothing: expected a number > 0"),
-        (lambda p: TRUTH.model.smoothed(1.0), "model: expected tables fitted to data"),
-        (lambda p: p.posterior(draws=10, seed=1).best(0.0), "tolerance"),
-        (lambda p: p.posterior(draws=10, seed=1).best(0.1, level=0.5), "level"),
-    ],
-)
-def test_questions_to_a_posterior_that_cannot_be_are_refused(call, names):
-    with pytest.raises(ArgumentError, match=names):
-        call(Problem(fitted(), **ASKED, candidates=RULES))
 
 
 def test_a_problem_over_a_fitted_model_is_saved_whole(tmp_path):
@@ -524,20 +496,11 @@ def test_few_fractions_ages_and_words_are_states():
     assert floats.states["age"] == tuple(f"{age}.0" for age in range(18, 98))
 
 
-@pytest.mark.parametrize(
-    ("draws", "status"),
-    [(1, "not_shown"), (134, "not_shown"), (135, "certified")],
-)
+@pytest.mark.parametrize(("draws", "status"), [(134, "not_shown"), (135, "certified")])
 def test_few_draws_certify_nothing(draws, status):
     """Every draw names one candidate, whose posterior probability is 1 but for 10^-20: what m draws show of it."""
     frame = pd.DataFrame({"S": [0, 1] * 500, "V": [0, 0, 1, 1] * 250, "Y": [0, 0, 1, 1] * 250})
-    problem = Problem(
-        CausalModel.fit(frame, "S -> V -> Y"),
-        intervene="V",
-        sensitive="S",
-        outcome="Y",
-        candidates={"low": 0, "high": 1},
-    )
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), **SVY, candidates={"low": 0, "high": 1})
     found = problem.posterior(draws=draws, seed=1).best(0.5)
     assert found[:2] == ("high", status)
     assert found.confidence == (None if status == "not_shown" else pytest.approx(0.001 ** (1 / draws)))

@@ -2,19 +2,16 @@ import numpy as np
 import pytest
 
 from evenhand.interventions import CSR, SimulatedTrial
+from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.plots.interventions import plot_candidates, plot_gaps, plot_outcomes
-from tests.interventions.examples import mediated
-
-WORLD = next(SimulatedTrial._examples())
+from evenhand.rng import generator
+from tests.interventions.examples import WORLD, mediated
 
 
 @pytest.fixture(scope="module")
 def recommendation():
     search = CSR(WORLD.problem, tolerance=0.1, budget=40_000)
-    WORLD.reset(1)
-    while not search.finished:
-        allocation = search.ask()
-        search.tell(allocation, *WORLD.respond(allocation))
+    replay(search, EvidenceDraws(WORLD.problem.cells), generator(1))
     return search.recommend()
 
 

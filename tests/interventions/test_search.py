@@ -10,10 +10,9 @@ from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.program import phase_count, phase_sizes, rounded
 from evenhand.interventions.trial_tables import evidence_of
 from evenhand.saving import state
-from tests.interventions.examples import logged, mediated, two_attributes
+from tests.interventions.examples import WORLD, logged, mediated, two_attributes
 from tests.reference import interventions as twin
 
-WORLD = next(SimulatedTrial._examples())
 SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
@@ -108,6 +107,20 @@ def test_several_open_tickets_spend_the_budget_once(search):
         search.tell(ticket, *WORLD.respond(ticket))
     assert search.finished
     assert search._all.trials.sum() == search.budget
+
+
+def test_nothing_is_answered_without_trials(search):
+    tested = search.recommend().status == "not_shown"
+    while not search.finished:
+        found = search.recommend()
+        assert found[:2] == (None, "not_shown" if tested else "uncertified")
+        assert (found.confidence, found.more) == (None, None)
+        assert found.notes[0].startswith("It is unclear how many more trials are needed") == tested
+        assert found.table["outcome_low"].isna().all()
+        search.forget(search.ask())
+    assert search.recommend()[:2] == (None, "not_shown" if tested else "uncertified")
+    search.tell(search.ask(), pd.DataFrame(columns=["candidate", "sex", *WORLD.problem.nodes]))
+    assert search.recommend().candidate is None
 
 
 WORLD.reset(3)
@@ -288,17 +301,25 @@ def test_with_two_attributes_all_are_held_or_none():
     ("make", "names"),
     [
         (lambda p: CSR(p, tolerance=0.0, budget=400), "tolerance"),
-        (lambda p: CSR(p, tolerance=0.1, budget=3, delta=None), "budget.*phases"),
+        (lambda p: CSR(p, tolerance=0.1, budget=3, delta=None), "budget: .*phases"),
+        (lambda p: CSR(p, tolerance=0.1, budget=10**400), "budget"),
         (lambda p: TwoStageCSR(p, tolerance=0.1, budget=1), "budget"),
         (lambda p: OneShot(p, tolerance=0.1, budget=0), "budget"),
         (lambda p: SRIS(p, budget=400, mean_cost=-1), "mean_cost"),
         (lambda p: SRIS(p, budget=400, costs=[1, 2, 3], mean_cost=0.5), "costs"),
         (lambda p: CSR("problem", tolerance=0.1, budget=400), "problem"),
-        (lambda p: SimulatedTrial("problem"), "problem"),
         (lambda p: CSR(p, tolerance=0.1, budget=400).recommend(confidence=1.0), "confidence"),
-        (lambda p: SimulatedTrial(p).respond(None), "reset"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400, delta=0.0), "delta"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400, pooled="no"), "pooled"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400, reuse=2), "reuse"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400, slack=-0.1), "slack"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400, slack=0.1, pooled=False), "slack"),
+        (lambda p: CSR(p, tolerance=0.1, budget=400, slack=0.1, delta=None), "slack"),
+        (lambda p: SimulatedTrial("problem"), "problem"),
+        (lambda p: SimulatedTrial(logged()[0]), "problem: expected a Problem over a complete model"),
+        (lambda p: SimulatedTrial(p).respond(None), "world: expected reset"),
     ],
 )
 def test_what_is_no_search_is_refused_by_name(make, names):
-    with pytest.raises(ArgumentError, match=names):
+    with pytest.raises(ArgumentError, match=names if ":" in names else f"{names}: expected"):
         make(WORLD.problem)

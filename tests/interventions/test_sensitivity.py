@@ -7,28 +7,15 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
-from tests.interventions.examples import logged, mediated, two_attributes
+from tests.interventions import examples
+from tests.interventions.examples import SVY, fitted_below, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
 WORLD = next(SimulatedTrial._examples()).problem
-PROBLEMS = {
-    "mediator": WORLD,
-    "V below S": mediated(1),
-    "three values": mediated(2, groups=3, direct=False),
-    "two attributes": two_attributes(4),
-}
-
-
-def over():
-    """A problem over a fitted model whose first candidate runs now."""
-    frame_of = mediated(1)
-    edges = [(p, n) for n, parents in frame_of.model.parents.items() for p in parents]
-    model = CausalModel.fit(frame_of.model.sample(300, seed=1), edges)
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *frame_of.tables[:2], "a"])
+PROBLEMS = {"mediator": WORLD, **examples.PROBLEMS}
 
 
 def beside(seed, values=3, levels=2, groups=2):
@@ -39,7 +26,7 @@ def beside(seed, values=3, levels=2, groups=2):
     tables = {n: random.dirichlet(np.full(sizes[n], 2.0), [sizes[p] for p in parents[n]]) for n in parents}
     model = CausalModel.from_tables({n: tuple(range(size)) for n, size in sizes.items()}, parents, tables)
     candidates = list(random.dirichlet(np.full(values, 1.0), (3, 2)))
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=candidates)
+    return Problem(model, **SVY, candidates=candidates)
 
 
 LATENT = {
@@ -48,7 +35,7 @@ LATENT = {
     "beside": (beside(1), ["Z"]),
     "beside, three values of S": (beside(2, groups=3), ["Z"]),
     "four values": (beside(4, values=4), ["Z"]),
-    "fitted": (over(), []),
+    "fitted": (fitted_below(), []),
 }
 
 
@@ -213,7 +200,7 @@ def test_no_cause_changes_what_nearly_everybody_shows():
     """V = S and Y = V but for one row in a hundred: whatever moves that row, both candidates stay unfair."""
     frame = pd.DataFrame({"S": [0] * 100 + [1] * 100, "V": [0] * 99 + [1] * 100 + [0], "Y": [0] * 99 + [1] * 101})
     model, rule = CausalModel.fit(frame, "S -> V -> Y"), {"S": {0: 0, 1: 1}}
-    split = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates={"now": None, "split": rule})
+    split = Problem(model, **SVY, candidates={"now": None, "split": rule})
     found = split.sensitivity(tolerance=0.2)
     assert (found.answer, found.strength) == (None, np.inf)
     assert str(found) == "No rule is fair, however strongly something unrecorded influences both V and Y."
@@ -221,30 +208,8 @@ def test_no_cause_changes_what_nearly_everybody_shows():
 
 
 def test_the_observed_mean_of_what_runs_now_does_not_move():
-    problem = over()
+    problem = fitted_below()
     table = problem.sensitivity(tolerance=1.0).range(3.0)
     assert table.loc[0, "outcome_low"] == pytest.approx(table.loc[0, "outcome_high"])
     assert table.loc[0, "outcome"] == pytest.approx(problem.outcomes[0])
     assert (table["outcome_low"][1:] < table["outcome_high"][1:] - 0.01).all()
-
-
-@pytest.mark.parametrize(
-    ("call", "names"),
-    [
-        (lambda p: p.sensitivity(tolerance=0.0), "tolerance"),
-        (
-            lambda p: p.sensitivity(tolerance=0.1, between=("weight", "cured")),
-            r"between: expected .*'dose'",
-        ),
-        (lambda p: p.sensitivity(tolerance=0.1, between=("cured", "dose")), "between"),
-        (lambda p: p.sensitivity(tolerance=0.1).range(0.5), "strength: expected a number >= 1"),
-    ],
-)
-def test_questions_that_cannot_be_are_refused(call, names):
-    with pytest.raises(ArgumentError, match=names):
-        call(WORLD)
-
-
-def test_a_problem_over_a_log_has_no_sensitivity():
-    with pytest.raises(ArgumentError, match="a log"):
-        logged()[0].sensitivity(tolerance=0.5)

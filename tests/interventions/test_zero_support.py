@@ -5,12 +5,11 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError
-from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
+from evenhand.interventions import CSR, SRIS, CausalModel, Problem, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.rng import generator
-from tests.interventions.examples import logged, mediated, straight
+from tests.interventions.examples import WORLD, logged, mediated, straight
 
-WORLD = next(SimulatedTrial._examples())
 MODEL = WORLD.problem.model
 NOW = MODEL.tables["dose"]
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
@@ -53,11 +52,6 @@ def test_logs_made_under_several_candidates_are_learned_together():
     assert (width[0] < width[1]).all()
 
 
-def partial(nodes=("sex", "weight", "dose", "cured")):
-    above = {node: MODEL.parents[node] for node in nodes}
-    return CausalModel.from_tables(MODEL.states, above, {"weight": MODEL.tables["weight"]})
-
-
 def test_a_problem_rests_on_the_mixture_of_its_log():
     full = mediated(5)
     parts = [
@@ -69,9 +63,10 @@ def test_a_problem_rests_on_the_mixture_of_its_log():
 
 
 def test_a_log_of_a_rule_says_nothing_about_what_it_never_gives():
+    partial = CausalModel.from_tables(MODEL.states, MODEL.parents, {"weight": MODEL.tables["weight"]})
     log = logs().query("candidate == 'now'").drop(columns="candidate")
     rules = {"high": "high", "low": "low"}
     with pytest.raises(ArgumentError, match="log: expected trials of all values that the candidate 'low' gives"):
-        Problem(partial(), **ASKED, candidates=rules, log=log[log["dose"] == "high"])
+        Problem(partial, **ASKED, candidates=rules, log=log[log["dose"] == "high"])
     both = {"now": NOW, "low": "low"}
-    assert Problem(partial(), **ASKED, candidates=both, log=log).candidates == ("now", "low")
+    assert Problem(partial, **ASKED, candidates=both, log=log).candidates == ("now", "low")

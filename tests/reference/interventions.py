@@ -30,15 +30,6 @@ def mean_outcome(problem, k, group=None):
     return sum(mass * problem.scores[at[s.outcome]] for at, mass in law)
 
 
-def counterfactual_gap(problem, k, a, b):
-    """E over units with S = b of Y had S been a, less Y: abduction over the other roots by enumeration.
-
-    The noise of a discrete node is an independent uniform; given S = b nothing is learned of it, because S is a root.
-    So the expectation of Y had S been a is that of the mutilated network.
-    """
-    return mean_outcome(problem, k, a) - mean_outcome(problem, k, b)
-
-
 def likelihood(problem, k, at, group):
     """P_k(V | pa V) times the tables of C, with S = group among the parents."""
     model, s = problem.model, problem.structure

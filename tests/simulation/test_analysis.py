@@ -105,11 +105,3 @@ def test_what_cannot_be_analysed_is_refused_by_name(trials):
         ask(history, [0.2, 0.2], control="control")
     with pytest.raises(ArgumentError, match=r"^alpha: "):
         ask(history, RATES, control="control", alpha=0)
-
-
-def test_a_store_keeps_analyses_apart(tmp_path):
-    given = {"rounds": 20, "seed": 1, "jobs": 1, "backend": "sequential", "store": tmp_path}
-    chances = ["arm", "propensity_A"]
-    first = eh.simulate(RULE, WORLD, **given, analyse=lambda log: log[chances].groupby("arm", as_index=False).sum())
-    assert "propensity_A" in first
-    assert "propensity_A" not in eh.simulate(RULE, WORLD, **given)

@@ -5,6 +5,9 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ContractError
+from evenhand.kernels.compose import kernel
+from evenhand.learners import UCB1
+from evenhand.policy.kernel_set import Kernels
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms
 from tests.naming import named
@@ -46,3 +49,22 @@ def test_an_ask_that_hands_out_no_decision_is_refused(answer):
 
 def test_whole_numbers_of_numpy_are_fine():
     assert play(Stubborn(np.int32(1))).pulls.isel(round=-1, arm=1).item() == 5
+
+
+@kernel
+def one_too_far(params, state, contexts, round, waiting):
+    return (waiting.size if round == 3 else 0), 0
+
+
+@kernel
+def negative(params, state, contexts, round, waiting):
+    return (-1 if round == 3 else 0), 0
+
+
+@pytest.mark.parametrize("choose", [one_too_far, negative])
+def test_an_arm_that_does_not_exist_ends_the_compiled_loop_before_it_writes_anywhere(choose):
+    class Astray(UCB1):
+        _kernels = Kernels(choose, UCB1._kernels.update)
+
+    with pytest.raises(ContractError, match="outside the 2 arms"):
+        play(Astray(arms=2))

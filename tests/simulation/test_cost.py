@@ -33,11 +33,6 @@ def test_where_the_world_knows_no_regret_the_cost_is_of_the_rewards():
     ("cost", "words"),
     [
         (
-            Cost(0.1, 0.05, 0.15, 0.5, 0, 2),
-            "The promise costs x 20.00 % of its expected reward (95 % interval 10.00 % to 30.00 %), 0.1 per round, "
-            "over 2 replications. Without it the promise would have been broken in 0 of 2 replications.",
-        ),
-        (
             Cost(0.1, -0.05, 0.15, 0.0, None, 2),
             "The promise is not shown to cost x anything: 0.10 per round of its expected reward (95 % interval -0.05 "
             "per round to 0.15 per round), over 2 replications.",

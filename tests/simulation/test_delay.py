@@ -76,13 +76,6 @@ def test_geometric_delays_have_their_mean_and_losses_their_share():
     assert abs(drawn[:, 1].mean() - 0.2) < 0.02
 
 
-def test_a_store_keeps_delays_apart(tmp_path):
-    given = {"rounds": 200, "seed": 1, "jobs": 1, "store": tmp_path}
-    first, late = (eh.simulate(Thompson(), WORLD, delay=delay, **given) for delay in (None, 50))
-    assert not np.array_equal(first.pulls, late.pulls)
-    assert eh.simulate(Thompson(), WORLD, delay=50, **given).identical(late)
-
-
 BAD = [-1, 1.5, "often", ("geometric", 0.0), ("geometric", "long"), ("geometric", 10**5), ("normal", 3.0), [], [1, -2]]
 BAD += [[1.5], [[1, 2]], True, 10**7, [1, None], {3: 4}]
 
@@ -93,17 +86,8 @@ def test_a_bad_delay_is_refused_by_name(delay):
         eh.simulate(Thompson(), WORLD, rounds=10, delay=delay)
 
 
-@pytest.mark.parametrize("missing", [-0.1, 1.0, "many", True])
-def test_a_bad_share_of_missing_rewards_is_refused_by_name(missing):
-    with pytest.raises(ArgumentError, match=r"^missing: expected"):
-        eh.simulate(Thompson(), WORLD, rounds=10, missing=missing)
-
-
 def test_worlds_with_rounds_of_their_own_know_no_delay():
     policy, world = next(LipschitzUCB._examples())
-    with pytest.raises(ArgumentError, match=r"^delay: expected None: \w+ plays rounds of its own"):
-        eh.simulate(policy, world, rounds=10, delay=3)
-    with pytest.raises(ArgumentError, match=r"^missing: expected 0: \w+ plays rounds of its own"):
-        eh.simulate(policy, world, rounds=10, missing=0.1)
-    with pytest.raises(ArgumentError, match=r"^analyse: expected None: \w+ plays rounds of its own"):
-        eh.simulate(policy, world, rounds=10, analyse=len)
+    for name, nothing, given in (("delay", None, 3), ("missing", 0, 0.1), ("analyse", None, len)):
+        with pytest.raises(ArgumentError, match=rf"^{name}: expected {nothing}: \w+ plays rounds of its own"):
+            eh.simulate(policy, world, rounds=10, **{name: given})

@@ -13,51 +13,6 @@ from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 WORLD = BernoulliArms([0.7, 0.5])
 
 
-def gambler(**seed):
-    return Adapter(
-        random.Random(1), choose=lambda dice: dice.randrange(2), update=lambda dice, index, reward: None, **seed
-    )
-
-
-def bare(learner):
-    return learner
-
-
-def fair(learner):
-    return FairLearn(learner, [0.1, 0.1])
-
-
-def deadline(learner):
-    return DeadlineLearn(learner, [0.1, 0.1])
-
-
-def play(policy, **more):
-    settings = {"rounds": 100, "replications": 3, "seed": 1, "jobs": 1, "backend": "sequential"} | more
-    return eh.simulate(policy, WORLD, **settings)
-
-
-@pytest.mark.parametrize("around", [bare, deadline])
-def test_a_seed_function_makes_replications_differ_and_the_same_seed_the_same_dataset(around):
-    policy = around(gambler(seed=lambda dice, number: dice.seed(number)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        history = play(policy)
-    pulls = history.pulls.isel(policy=0)
-    assert not pulls.isel(replication=0).equals(pulls.isel(replication=1))
-    xr.testing.assert_identical(play(policy), history)
-    xr.testing.assert_identical(play(policy, backend="loky", jobs=2), history)
-    assert not play(policy, seed=2).pulls.equals(history.pulls)
-
-
-@pytest.mark.parametrize("around", [bare, fair])
-def test_without_one_replications_are_alike_and_simulate_warns_once(around):
-    with pytest.warns(UserWarning, match=r"all replications of 'x' share the randomness.*seed= to its Adapter") as told:
-        history = play({"x": around(gambler())})
-    assert len(told) == 1
-    assert (history.pulls == history.pulls.isel(replication=0)).all()
-    play(around(gambler()), replications=1)
-
-
 class Gambler:
     """A learner of the user's own, without an Adapter."""
 
@@ -75,11 +30,44 @@ class Gambler:
         self.dice.seed(seed)
 
 
-def test_a_method_reseed_does_the_same_and_the_original_stays_as_it_was():
+DICE = {"choose": lambda dice: dice.randrange(2), "update": lambda dice, index, reward: None}
+SEEDED = Adapter(random.Random(1), **DICE, seed=lambda dice, number: dice.seed(number))
+
+
+def play(policy, **more):
+    settings = {"rounds": 100, "replications": 3, "seed": 1, "jobs": 1, "backend": "sequential"} | more
+    return eh.simulate(policy, WORLD, **settings)
+
+
+@pytest.mark.parametrize("policy", [SEEDED, DeadlineLearn(SEEDED, [0.1, 0.1]), Gambler()], ids=["bare", "fair", "own"])
+def test_a_seed_function_makes_replications_differ_and_the_same_seed_the_same_dataset(policy):
+    """So does a method `reseed` of the learner."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        history = play(policy)
+    pulls = history.pulls.isel(policy=0)
+    assert not pulls.isel(replication=0).equals(pulls.isel(replication=1))
+    xr.testing.assert_identical(play(policy), history)
+    xr.testing.assert_identical(play(policy, backend="loky", jobs=2), history)
+    assert not play(policy, seed=2).pulls.equals(history.pulls)
+
+
+UNSEEDED = Adapter(random.Random(1), **DICE)
+
+
+@pytest.mark.parametrize("policy", [UNSEEDED, FairLearn(UNSEEDED, [0.1, 0.1])], ids=["bare", "fair"])
+def test_without_one_replications_are_alike_and_simulate_warns_once(policy):
+    with pytest.warns(UserWarning, match=r"all replications of 'x' share the randomness.*seed= to its Adapter") as told:
+        history = play({"x": policy})
+    assert len(told) == 1
+    assert (history.pulls == history.pulls.isel(replication=0)).all()
+    play(policy, replications=1)
+
+
+def test_the_original_stays_as_it_was():
     policy = Gambler()
     before = policy.dice.getstate()
-    pulls = play(policy).pulls.isel(policy=0)
-    assert not pulls.isel(replication=0).equals(pulls.isel(replication=1))
+    play(policy)
     assert (policy.dice.getstate(), policy.told) == (before, 0)
 
 

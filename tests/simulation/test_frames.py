@@ -50,9 +50,8 @@ def test_no_interval_ends_below_what_a_variable_is_at_least():
     less = one.assign(regret=one.regret - one.regret.isel(replication=2))
     less.regret.attrs["valid_min"] = 0.0  # as it may be kept by arithmetic
     assert eh.simulation.frame(less).set_index("variable").loc["regret", "low"] < 0
-    assert [name for name in history.data_vars if "valid_min" not in history[name].attrs] == [
-        *("reward", "shortfall", "worst_shortfall", "r_regret")
-    ]
+    unbounded = [name for name in history.data_vars if "valid_min" not in history[name].attrs]
+    assert unbounded == ["reward", "shortfall", "worst_shortfall", "r_regret"]
 
 
 def test_replications_without_a_value_count_for_no_interval():
@@ -66,9 +65,8 @@ def test_replications_without_a_value_count_for_no_interval():
     low, high = t.interval(0.95, 2, 4.0, error)
     np.testing.assert_allclose(found[["mean", "standard_error", "low", "high"]].astype(float), [4.0, error, low, high])
     alone = one.assign(reward=one.reward.where(one.reward > 5))
-    assert (
-        eh.simulation.frame(alone).set_index("variable").loc["reward", ["standard_error", "low", "high"]].isna().all()
-    )
+    found = eh.simulation.frame(alone).set_index("variable").loc["reward"]
+    assert found[["standard_error", "low", "high"]].isna().all()
 
 
 def test_one_replication_has_no_error():
@@ -145,9 +143,8 @@ def test_latex_leaves_out_what_has_no_value_and_puts_a_dash_where_one_is_missing
     head, *rows = eh.simulation.latex(eh.simulation.frame(history)).splitlines()[2:-2]
     assert head.split(" & ")[:5] == ["policy", "variable", "round", "arm", "mean"]
     cells = [row.split(" & ") for row in rows[1:]]
-    assert [(row[1], row[3]) for row in cells] == [
-        *(("pulls", "0"), ("pulls", "1"), ("reward", "--"), ("forced", "--"), ("regret", "--"))
-    ]
+    shown = [("pulls", "0"), ("pulls", "1"), ("reward", "--"), ("forced", "--"), ("regret", "--")]
+    assert [(row[1], row[3]) for row in cells] == shown
     one = eh.simulation.frame(history.isel(replication=[0]))
     regret = eh.simulation.latex(one[one.variable == "regret"]).splitlines()
     assert regret[2] == r"policy & variable & round & mean & level & replications \\"

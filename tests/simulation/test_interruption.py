@@ -13,7 +13,7 @@ import xarray as xr
 
 import evenhand as eh
 from evenhand.errors import SimulationInterrupted
-from evenhand.learners import KLUCB, UCB1, Thompson
+from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB
 from evenhand.simulation.tasks import interruptible
 from tests.strategies import Stubborn
@@ -51,9 +51,8 @@ def run(world, store=None, **more):
 def test_an_interruption_leaves_whole_replications_in_partial(impatient, backend):
     whole = run(impatient)
     Impatient.observed, Impatient.stops_at = 0, 230  # in the third of the replications of two policies
-    with pytest.raises(
-        SimulationInterrupted, match=r"after 2 of 4 replications; what was done is not on disk"
-    ) as stopped:
+    words = r"after 2 of 4 replications; what was done is not on disk"
+    with pytest.raises(SimulationInterrupted, match=words) as stopped:
         run(impatient, backend=backend)
     finished = whole.isel(replication=slice(2)).assign_attrs(replications=2)
     xr.testing.assert_identical(stopped.value.partial, finished)
@@ -84,38 +83,6 @@ def test_a_store_without_a_seed_goes_on_with_the_seed_it_drew(tmp_path):
         return eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=50, replications=2, jobs=1, store=tmp_path)
 
     xr.testing.assert_identical(play(), play())
-
-
-class Counting:
-    """How many replications a store holds after a run."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def after(self, policy, world=None, **more):
-        settings = {"rounds": 30, "replications": 2, "seed": 1, "checkpoints": 3, "jobs": 1} | more
-        history = eh.simulate({"x": policy}, world or BernoulliArms(ARMS), **settings, store=self.folder)
-        return history, len(list(self.folder.glob("*/*/*.npz")))
-
-
-def test_a_store_tells_other_runs_apart(tmp_path):
-    store = Counting(tmp_path)
-    _, kept = store.after(FairLearn(Thompson(), [0.2, 0.2], arms=list(ARMS)))
-    assert kept == 2
-    # a new object of the same configuration is the same run, whatever seed its learner would have drawn
-    assert store.after(FairLearn(Thompson(), [0.2, 0.2], arms=list(ARMS)))[1] == 2
-    others = [
-        {"policy": FairLearn(UCB1(), [0.2, 0.2], arms=list(ARMS))},
-        {"policy": FairLearn(Thompson(), [0.2, 0.3], arms=list(ARMS))},
-        {"policy": FairLearn(Thompson(), [0.2, 0.2], 1.0, arms=list(ARMS))},
-        {"policy": UCB1()},
-        {"policy": KLUCB()},
-        {"policy": UCB1(), "world": BernoulliArms({"a": 0.7, "b": 0.4})},
-        {"policy": UCB1(), "seed": 2},
-        {"policy": UCB1(), "checkpoints": 5},
-    ]
-    for number, other in enumerate(others, start=2):
-        assert store.after(**other)[1] == 2 * number
 
 
 def test_ctrl_c_is_heard_by_threads_and_the_old_handler_comes_back():

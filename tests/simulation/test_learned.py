@@ -37,13 +37,6 @@ def test_every_replication_starts_from_the_log():
     assert "learned" not in played(UCB1()).attrs
 
 
-def test_a_store_tells_apart_what_was_learned(tmp_path):
-    first = played(UCB1(), store=tmp_path)
-    later = played(UCB1(), store=tmp_path, learned=LOG)
-    assert not first.pulls.equals(later.pulls)
-    assert played(UCB1(), store=tmp_path, learned=LOG).pulls.equals(later.pulls)
-
-
 @pytest.mark.parametrize(
     ("policy", "log", "error", "words"),
     [

@@ -78,9 +78,8 @@ def test_a_policy_that_promises_nothing_beside_another_with_its_own_has_no_viola
     one, other = (Free(eh.Promise(dict.fromkeys(ARMS, 0), windows={"a": rounds})) for rounds in (9, 8))
     history = simulated({"one": one, "other": other, "free": UCB1()})
     assert np.isnan(history.violations.sel(policy="free")).all()
-    assert history.notes == [
-        "free: it promises nothing, and the others do not promise the same: violations and r_regret are NaN."
-    ]
+    said = "free: it promises nothing, and the others do not promise the same: violations and r_regret are NaN."
+    assert history.notes == [said]
     assert "notes" not in simulated({"one": one, "free": UCB1()}).attrs
     assert history.violations.sel(policy=["one", "other"]).notnull().all()
 
@@ -89,12 +88,9 @@ def test_a_promise_of_ones_own_kind_is_not_measured_and_said():
     class Own(UCB1):
         promise = "each arm once a day"
 
-    history = eh.simulate(
-        {"own": Own(), "fair": DeadlineLearn(UCB1(), 0.2, arms=ARMS)}, WORLD, rounds=50, seed=3, jobs=1
-    )
+    history = simulated({"own": Own(), "fair": DeadlineLearn(UCB1(), 0.2, arms=ARMS)})
     assert np.isnan(history.violations.sel(policy="own")).all()
     assert np.isnan(history.r_regret.sel(policy="own")).all()
-    assert history.notes == [
-        "own: its promise is no eh.Promise, which could be counted: violations and r_regret are NaN."
-    ]
+    said = "own: its promise is no eh.Promise, which could be counted: violations and r_regret are NaN."
+    assert history.notes == [said]
     assert float(history.violations.sel(policy="fair").max()) == 0

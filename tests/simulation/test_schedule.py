@@ -16,7 +16,6 @@ from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
-from evenhand.simulation.replication_cache import signature
 from evenhand.simulation.schedule import read_given
 from tests.reference.books import counted
 
@@ -169,9 +168,8 @@ def test_all_policies_of_a_replication_are_given_the_same_rounds(stepped):
 
 
 def test_the_promised_share_after_changes_is_the_mean_over_rounds(stepped):
-    history = eh.simulate(
-        DeadlineLearn(UCB1(), SHARES), WORLD, rounds=100, seed=1, jobs=1, changes={51: [0.1, 0.3, 0, 0]}
-    )
+    settings = {"rounds": 100, "seed": 1, "jobs": 1, "changes": {51: [0.1, 0.3, 0, 0]}}
+    history = eh.simulate(DeadlineLearn(UCB1(), SHARES), WORLD, **settings)
     assert history.share.values[0] == pytest.approx([0.2, 0.2, 0, 0])
     assert history.attrs["changes"] == [51]
     assert (history.violations == 0).all()
@@ -260,15 +258,3 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
     columns, rows = arms_table(history, list(policy.promise.clauses))
     assert (columns, rows[0][1]) == (["arm", "promised", "DeadlineLearn"], 0.5)
     assert float(rows[0][2]) >= 0.5
-
-
-def test_stores_keep_apart_what_rounds_were_given():
-    def signed(*given):
-        read = read_given(*given, rounds=ROUNDS, replications=1, arms=ARMS)
-        return signature({"p": DeadlineLearn(UCB1(), SHARES)}, WORLD, 1, np.array([1]), None, read, None)
-
-    every = lambda t, rng: ARMS  # noqa: E731
-    three = lambda t, rng: ARMS[:3]  # noqa: E731
-    given = [*GIVEN.values(), (drawn(seed=9), None), (every, None), (three, None), (None, None)]
-    assert len({signed(*one) for one in given}) == len(given)
-    assert signed(*GIVEN["both"]) == signed(*GIVEN["both"])

@@ -18,9 +18,12 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, MissingExtraError
 from evenhand.groups import BiasedLinearArms
 from evenhand.learners import UCB1, Thompson
-from evenhand.policy.traits import traits_of
+from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, DeadlineLearn, DriftingArms, FairLearn, FairUCB, LoggedArms
 from evenhand.similarity import LinearContexts, MahalanobisOracle
+from evenhand.simulation.history import variables
+from evenhand.simulation.loop import replicate
+from evenhand.simulation.measures import fair_regret, regret
 from evenhand.simulation.simulate import _described
 from tests.fuzzing import many
 from tests.naming import named
@@ -33,7 +36,7 @@ SHARES = {"a": 0.2, "b": 0.3, "c": 0.25}
 
 def both(seed=7, **more):
     policies = {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}
-    return eh.simulate(policies, WORLD, rounds=400, replications=3, seed=seed, checkpoints=8, **more)
+    return eh.simulate(policies, WORLD, **{"rounds": 400, "replications": 3, "seed": seed, "checkpoints": 8} | more)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +57,7 @@ def test_the_seed_decides(history):
 
 
 def test_a_replication_is_the_same_however_many_there_are(history):
-    more = eh.simulate(
-        {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}, WORLD, rounds=400, replications=5, seed=7, checkpoints=8
-    )
-    xr.testing.assert_equal(more.isel(replication=slice(3)), history)
+    xr.testing.assert_equal(both(replications=5).isel(replication=slice(3)), history)
 
 
 def test_a_policy_is_the_same_whoever_else_plays(history):
@@ -69,7 +69,7 @@ def test_the_history_has_the_named_dimensions_and_units(history):
     assert dict(history.sizes) == {"policy": 2, "replication": 3, "round": 8, "arm": 3}
     assert list(history.arm.values) == ["a", "b", "c"]
     assert set(history.data_vars) == {
-        *("pulls", "reward", "forced", "regret", "r_regret", "shortfall", "worst_shortfall", "violations"),
+        *("pulls", "reward", "forced", "regret", "r_regret", "shortfall", "worst_shortfall", "violations")
     }
     assert history.pulls.dims == ("policy", "replication", "round", "arm")
     assert history.regret.dims == ("policy", "replication", "round")
@@ -128,14 +128,10 @@ def test_every_round_is_a_pull_and_the_gaps_make_the_regret(history):
 
 def test_r_regret_by_hand():
     """Four rounds, pulls (3, 1), shares (1/4, 1/2), alpha 0.5: 0.2 * (1 - max(0, 2 - 0.5)) = -0.1."""
-    policy = eh.quotas.HorizonFairUCB([0.25, 0.25], horizon=1, tolerance=0.5)
-    from evenhand.simulation.measures import fair_regret, regret
-
     promise = Promise([0.25, 0.5], 0.5)
     gaps, pulls, rounds = np.array([0.0, 0.2]), np.array([[1, 0], [3, 1]]), np.array([1, 4])
     np.testing.assert_allclose(regret(pulls, gaps), [0.0, 0.2])
     np.testing.assert_allclose(fair_regret(pulls, gaps, promise, rounds), [0.0, 0.2 * (1 - 1.5)])
-    assert traits_of(policy).holds_when == "at the horizon"
 
 
 def test_policies_see_common_random_numbers():
@@ -156,6 +152,8 @@ def test_policies_see_common_random_numbers():
         (6, "log", 9, [1, 2, 3, 4, 6, 9]),
         ([10, 3, 3, 77], "even", 100, [3, 10, 77, 100]),
         (np.array([100]), "even", 100, [100]),
+        (10**15, "even", 10, [*range(1, 11)]),
+        (10**15, "log", 10, [*range(1, 11)]),
     ],
 )
 def test_checkpoints(checkpoints, spacing, rounds, kept):
@@ -175,30 +173,22 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"seed": -3}, "seed: expected an int >= 0"),
         ({"checkpoints": [0, 5]}, "checkpoints: expected"),
         ({"checkpoints": [5, 11]}, "checkpoints: expected"),
+        *(({"missing": share}, "missing: expected") for share in (-0.1, 1.0, "many", True)),
         ({"spacing": "odd"}, "spacing: expected one of 'even', 'log'"),
         ({"jobs": 0}, "jobs: expected a number of processes or threads"),
         ({"backend": "no-such"}, "backend: expected a joblib backend"),
+        ({"policies": []}, "policies: expected a policy, a list of policies, or a dict name -> policy"),
+        ({"policies": {}}, "policies: expected a policy, a list of policies, or a dict name -> policy"),
+        ({"policies": None}, "an object with ask and tell, or choose and update"),
+        ({"policies": FairUCB}, "an object with ask and tell, or choose and update"),
+        ({"policies": {"x": 3}}, r"policies\['x'\]: expected an object with ask and tell"),
+        ({"policies": {1: Stubborn(0)}}, "names that are text"),
     ],
     ids=named,
 )
 def test_what_cannot_be_simulated_is_refused(settings, words):
     with pytest.raises(ArgumentError, match=words):
-        eh.simulate(FairUCB(SHARES), WORLD, **{"rounds": 10, **settings})
-
-
-@pytest.mark.parametrize(
-    ("policies", "words"),
-    [
-        (None, "an object with ask and tell, or choose and update"),
-        (FairUCB, "an object with ask and tell, or choose and update"),
-        ({"x": 3}, r"policies\['x'\]: expected an object with ask and tell"),
-        ({1: Stubborn(0)}, "names that are text"),
-    ],
-    ids=named,
-)
-def test_policies_that_do_not_fit_are_refused(policies, words):
-    with pytest.raises(ArgumentError, match=words):
-        eh.simulate(policies, WORLD, rounds=10)
+        eh.simulate(**{"policies": FairUCB(SHARES), "world": WORLD, "rounds": 10, **settings})
 
 
 @pytest.mark.parametrize(("backend", "modules"), [("ray", ["ray", "ray.util.joblib"]), ("dask", ["distributed"])])
@@ -222,13 +212,9 @@ def test_the_books_of_a_simulation_are_those_of_a_python_loop(shares, tolerance,
     k = len(shares)
     wishes = [wish % k for wish in wishes]
     promise = Promise(shares, tolerance)
-    from evenhand.simulation.history import variables
-    from evenhand.simulation.loop import replicate
-
     world, kept = BernoulliArms([0.5] * k), np.array([1, 7, 50, 120])
-    trace = replicate(
-        Scripted(wishes), world, promise, policy_seed=1, world_seed=1, checkpoints=kept, stop=lambda done: None
-    )
+    run = {"policy_seed": 1, "world_seed": 1, "checkpoints": kept, "stop": lambda done: None}
+    trace = replicate(Scripted(wishes), world, promise, **run)
     found = variables(trace, world, promise, kept)
     for row, t in enumerate(kept.tolist()):
         expected = slow.audit(promise.shares, tolerance, [wishes[i % len(wishes)] for i in range(t)])
@@ -244,13 +230,8 @@ def test_the_books_of_a_simulation_are_those_of_a_python_loop(shares, tolerance,
 
 def test_what_the_quota_decided_is_counted():
     """A learner that wants one arm: everything that another arm got was forced."""
-    history = eh.simulate(
-        {"foreign": FairLearn(Stubborn(0), SHARES), "deadline": DeadlineLearn(Stubborn(0), SHARES)},
-        WORLD,
-        rounds=300,
-        seed=1,
-        jobs=1,
-    )
+    policies = {"foreign": FairLearn(Stubborn(0), SHARES), "deadline": DeadlineLearn(Stubborn(0), SHARES)}
+    history = eh.simulate(policies, WORLD, rounds=300, seed=1, jobs=1)
     others = history.pulls.sel(arm=["b", "c"]).sum("arm")
     forced_on_a = history.forced - others
     assert (history.forced.sel(policy="deadline") >= others.sel(policy="deadline")).all()
@@ -290,8 +271,6 @@ def test_logged_arms_pay_only_what_was_logged_for_the_arm_with_its_mean():
     assert world.gaps.tolist() == pytest.approx([0.0, 1 / 6, 0.375])
     world.reset(3)
     n = 20_000
-    from evenhand.protocol import Decision
-
     for index, logged in enumerate(({0.0, 1.0}, {0.25, 0.5}, {0.125})):
         drawn = [world.respond(Decision(1, 1, "", index, None, ""))[0] for _ in range(n)]
         assert set(drawn) == logged

@@ -1,16 +1,18 @@
 """A store hands back what was played, and only that."""
 
-import importlib.util
+import importlib
+import itertools
 import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Adapter
+from evenhand.learners import KLUCB, UCB1, Adapter, Thompson
 from evenhand.quotas import BernoulliArms, FairLearn
 from evenhand.simulation import replication_cache as module
 from tests.naming import named
@@ -26,6 +28,42 @@ def play(policies, store, world=None, **more):
 
 def files(folder):
     return sorted(folder.glob("*/*/*.npz"))
+
+
+def test_a_store_tells_other_runs_apart_and_hands_each_back(tmp_path):
+    """A new object of the same configuration is the same run, whatever seed its learner would have drawn."""
+    log = pd.DataFrame({"arm": ["a", "b"] * 9, "reward": [0, 1] * 9})
+    offers = np.random.default_rng(1).random((40, 2)) < 0.6
+    offers[:, 0] |= ~offers[:, 1]
+    fair = lambda learner, *more: FairLearn(learner, *more, arms=list(ARMS))  # noqa: E731
+    free = lambda: eh.quotas.DeadlineLearn(UCB1(), {"a": 0, "b": 0.2})  # noqa: E731
+    summed = lambda of: lambda log: log[["arm", of]].groupby("arm", as_index=False).sum()  # noqa: E731
+    later = {9: {"a": 0.1, "b": 0.3}}
+    runs = [
+        lambda: play(fair(Thompson(), [0.2, 0.2]), tmp_path),
+        lambda: play(fair(UCB1(), [0.2, 0.2]), tmp_path),
+        lambda: play(fair(Thompson(), [0.2, 0.3]), tmp_path),
+        lambda: play(fair(Thompson(), [0.2, 0.2], 1.0), tmp_path),
+        lambda: play(UCB1(), tmp_path),
+        lambda: play(KLUCB(), tmp_path),
+        lambda: play(UCB1(), tmp_path, BernoulliArms({"a": 0.7, "b": 0.4})),
+        lambda: play(UCB1(), tmp_path, seed=2),
+        lambda: play(UCB1(), tmp_path, checkpoints=5),
+        lambda: play(UCB1(), tmp_path, delay=20),
+        lambda: play(UCB1(), tmp_path, learned=log),
+        lambda: play(UCB1(), tmp_path, analyse=summed("propensity_a")),
+        lambda: play(UCB1(), tmp_path, analyse=summed("propensity_b")),
+        lambda: play(free(), tmp_path),
+        lambda: play(free(), tmp_path, offers=offers),
+        lambda: play(free(), tmp_path, offers=offers[::-1]),
+        lambda: play(free(), tmp_path, offers=lambda t, rng: ["a"]),
+        lambda: play(free(), tmp_path, offers=lambda t, rng: ["b"]),
+        lambda: play(free(), tmp_path, changes=later),
+        lambda: play(free(), tmp_path, changes=later, offers=offers),
+    ]
+    for number, run in enumerate(runs, start=1):
+        xr.testing.assert_identical(run(), run())
+        assert len(files(tmp_path)) == number
 
 
 def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
@@ -105,60 +143,31 @@ def test_an_empty_seed_file_is_drawn_again(tmp_path):
     assert (tmp_path / "seed").read_text() == str(drawn.attrs["seed"])
 
 
-@pytest.mark.parametrize("of", ["policy", "world"])
-def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
-    file = tmp_path / "changing.py"
+@pytest.mark.parametrize(
+    ("of", "file"),
+    [*itertools.product(["policy", "world"], ["far_classes", "far_kernels"]), ("learner", "far_kernels")],
+)
+def test_code_that_changed_is_played_again_and_said(of, file, tmp_path, monkeypatch):
+    """All stays but for the file of the class, or in another file a number in what the kernel of the class calls."""
     monkeypatch.syspath_prepend(tmp_path)
-
-    def written(first):
-        file.write_text(
-            "import evenhand as eh\n"
-            "class Mine(eh.learners.UCB1):\n"
-            "    def choose(self, *shown):\n"
-            f"        return {first}\n"
-            "class Place(eh.quotas.BernoulliArms):\n"
-            "    pass\n"
-        )
-        spec = importlib.util.spec_from_file_location("changing", file)
-        found = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, "changing", found)
-        spec.loader.exec_module(found)
-        return (found.Mine(), None) if of == "policy" else (UCB1(), found.Place(ARMS))
-
-    policy, world = written(0)
-    play(policy, tmp_path / "store", world)
-    play(policy, tmp_path / "store", world)
-    assert len(files(tmp_path / "store")) == 1
-    policy, world = written(1)
-    with pytest.warns(UserWarning, match="runs are played again, as the code of changing") as warned:
-        play(policy, tmp_path / "store", world)
-    name = {"policy": "changing.Mine", "world": "changing.Place"}[of]
-    assert [str(one.message).split()[-3] for one in warned] == [name]
-    assert warned[0].filename == __file__
-    assert len(files(tmp_path / "store")) == 2
-
-
-@pytest.mark.parametrize("of", ["policy", "world", "learner"])
-def test_a_kernel_that_changed_in_another_file_is_played_again(of, tmp_path, monkeypatch):
-    """Both files stay but for a number in what the kernel of the class calls."""
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "far_classes.py").write_text(
-        "import far_kernels as far\n"
-        "from evenhand.learners import UCB1\n"
-        "from evenhand.policy import Kernels\n"
-        "from evenhand.quotas import BernoulliArms\n"
-        "class Mine(UCB1):\n"
-        "    _kernels = Kernels(far.choose, UCB1._kernels.update)\n"
-        "class Place(BernoulliArms):\n"
-        "    _kernels = BernoulliArms._kernels._replace(respond=far.pay)\n"
-    )
 
     def written(number):
+        (tmp_path / "far_classes.py").write_text(
+            "import far_kernels as far\n"
+            "from evenhand.learners import UCB1\n"
+            "from evenhand.policy import Kernels\n"
+            "from evenhand.quotas import BernoulliArms\n"
+            "class Mine(UCB1):\n"
+            "    _kernels = Kernels(far.choose, UCB1._kernels.update)\n"
+            "class Place(BernoulliArms):\n"
+            f"    said, _kernels = {number * (file == 'far_classes')}, "
+            "BernoulliArms._kernels._replace(respond=far.pay)\n"
+        )
         (tmp_path / "far_kernels.py").write_text(
             "from evenhand.kernels.compose import kernel\n"
             "from evenhand.learners.indices import HIGHEST\n"
             "@kernel\n"
-            f"def number():\n    return {number}\n"
+            f"def number():\n    return {number * (file == 'far_kernels')}\n"
             "@kernel\n"
             "def choose(params, state, contexts, round, waiting):\n    return number(), HIGHEST\n"
             "@kernel\n"
@@ -174,11 +183,16 @@ def test_a_kernel_that_changed_in_another_file_is_played_again(of, tmp_path, mon
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     policy, world = written(0)
     first = play(policy, tmp_path / "store", world)
+    xr.testing.assert_identical(play(policy, tmp_path / "store", world), first)
+    assert len(files(tmp_path / "store")) == 1
     policy, world = written(1)
-    name = "Place" if of == "world" else "Mine"
-    with pytest.warns(UserWarning, match=f"as the code of far_classes.{name} has changed"):
+    with pytest.warns(UserWarning, match="runs are played again, as the code of far_classes") as warned:
         second = play(policy, tmp_path / "store", world)
-    assert not second.equals(first)
+    name = "Place" if of == "world" else "Mine"
+    assert [str(one.message).split()[-3] for one in warned] == [f"far_classes.{name}"]
+    assert warned[0].filename == __file__
+    assert len(files(tmp_path / "store")) == 2
+    assert second.equals(first) == (file == "far_classes")
     xr.testing.assert_identical(second, play(policy, tmp_path / "other", world))
 
 

@@ -143,16 +143,12 @@ def best_by(columns: Sequence[str], arm: str, reward: str, arms: Sequence[Label]
         if columns:
             by = rows.groupby([*columns, arm])[reward].mean().unstack(arm).reindex(columns=list(arms))
             chosen = {key: int(np.nanargmax(row)) for key, row in zip(by.index, by.to_numpy(), strict=True)}
-        return lambda new: _always([chosen.get(key, overall) for key in _keys(new, columns)], arms, new)
+        return lambda new: _always([chosen.get(key, overall) for key in keys(new)], arms, new)
+
+    def keys(new: Any) -> Any:
+        return new.set_index(list(columns)).index if columns else [()] * len(new)
 
     return fit
-
-
-def _keys(rows: Any, columns: Sequence[str]) -> list[Any]:
-    """Return the values of some columns in each row; of one column the values themselves."""
-    if len(columns) == 1:
-        return list(rows[columns[0]])
-    return list(rows[list(columns)].itertuples(index=False, name=None)) if columns else [()] * len(rows)
 
 
 def logistic_by(columns: Sequence[str], arm: str) -> Any:

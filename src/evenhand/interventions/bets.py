@@ -90,7 +90,7 @@ class PlugIn:
         drawn = drawn + of_y.sum(-1)
         if through_v:
             of_y, of_x, drawn = (np.broadcast_to(part.sum(0), part.shape) for part in (of_y, of_x, drawn))
-        self._means, self._own = _mean_of_y(of_y, counts.scores), _mean_of_y(rows.sum((0, 3, 4)), counts.scores)
+        self._means, self._own = _law(of_y) @ counts.scores, _law(rows.sum((0, 3, 4))) @ counts.scores
         self._of_x, self._of_s = _law(of_x), _law(rows[0].sum((0, 2, 3, 4)))
         self._blind, self._speaks = drawn == 0, of_x.sum(-1) > 0
         self._natural = rows[0].any()
@@ -120,11 +120,6 @@ def _law(seen: Floats) -> Floats:
     """Return a smoothed table."""
     weights = seen + 1.0 / seen.shape[-1]
     return np.asarray(weights / weights.sum(-1, keepdims=True))
-
-
-def _mean_of_y(seen: Floats, scores: Floats) -> Floats:
-    """Return the mean of Y under a smoothed table."""
-    return np.asarray(_law(seen) @ scores)
 
 
 class BetRows(NamedTuple):

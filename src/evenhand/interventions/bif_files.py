@@ -30,8 +30,7 @@ _SKIPPED = re.compile(
 _NO_TEXT = re.compile("[\0\x80-\x84\x86-\x9f\ufffd]")
 _TOKEN = re.compile(r'"([^"]*)"|("|/\*)|([{}()\[\];|]|[^\s{}()\[\];,|"]+)')
 States = dict[str, tuple[str, ...]]
-Table = Floats
-Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
+Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Floats]]
 
 
 class Word(str):
@@ -137,7 +136,7 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
     source, text = read_text(path, encoding)
     states: States = {}
     parents: dict[str, tuple[str, ...]] = {}
-    tables: dict[str, Table] = {}
+    tables: dict[str, Floats] = {}
     networks = 0
     for block in read_blocks(text, source):
         if block.kind == "variable":
@@ -192,7 +191,7 @@ def _names(block: Block, states: States) -> list[str]:
     return names
 
 
-def _table(block: Block, names: list[str], states: States) -> Table:
+def _table(block: Block, names: list[str], states: States) -> Floats:
     shape = tuple(len(states[name]) for name in (*names[1:], names[0]))
     of = f"probability of {names[0]}: "
     rows: dict[Any, list[float]] = {}

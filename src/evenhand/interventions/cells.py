@@ -50,7 +50,7 @@ class Cells:
 
     Attributes
     ----------
-    nodes, shape : the observed nodes besides S, and how many states each has; a cell's number is its flat index.
+    shape : how many states each of the observed nodes besides S has; a cell's number is its flat index.
     density : (K, S, profiles) the part of a cell's probability that candidates and sensitive values change.
     base : (profiles, Y states) the other part, summed over the cells of a profile.
     profile : (cells,) the profile of a cell, -1 where the cell is impossible.
@@ -62,7 +62,6 @@ class Cells:
     place : (cells,) the place of a cell, x times the states of V plus v.
     """
 
-    nodes: tuple[str, ...]
     shape: tuple[int, ...]
     density: Floats
     base: Floats
@@ -161,8 +160,7 @@ class CellCounts:
 
     def guesses(self) -> Floats:
         """Return guesses of E[Y | x, v] (X, V), 1/2 where nothing was seen."""
-        seen = self.rows.sum((0, 1, 2))
-        return np.asarray((seen @ self.scores + 1.0) / (seen.sum(-1) + 2.0))
+        return _smoothed(self.rows.sum((0, 1, 2)), self.scores)
 
     def centres(self, guesses: Floats) -> tuple[Floats, Floats]:
         """Return guesses of the candidates' outcomes by value of S (K, S), and of natural rows (K,); those of unknown

@@ -56,8 +56,7 @@ def prior_rows(problem: Problem) -> Any:
     model, v = problem.model, problem.structure.intervene
     assert model.counts is not None
     known = _known(model)
-    own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
-    given_mass = np.where(own, known[v], problem.tables > 0)
+    given_mass = _with_own(problem, known[v], problem.tables > 0)
     rows: list[dict[str, Any]] = []
     for node in sorted(model.ancestors([problem.structure.outcome]) - set(problem.structure.sensitive)):
         parents = model.parents[node]
@@ -114,10 +113,14 @@ def prior_shares(problem: Problem) -> Floats:
     model, structure = problem.model, problem.structure
     assert model.counts is not None
     sound = {node: model.tables[node] * ~_is_thin(model, node)[..., None] for node in model.counts}
-    own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
-    candidates = np.where(own, sound[structure.intervene], problem.tables)
+    candidates = _with_own(problem, sound[structure.intervene], problem.tables)
     kept = group_means(model, structure, candidates, sound, np.ones_like(problem.scores))[0]
     return np.asarray(np.clip(1.0 - kept, 0.0, 1.0))
+
+
+def _with_own(problem: Problem, own: Any, given: Any) -> Any:
+    """Return what is given of the candidates' tables, with that of the model's own in place of those that are it."""
+    return np.where(np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1)), own, given)
 
 
 def _row_masses(problem: Problem, parents: tuple[str, ...], candidates: Any, tables: Any) -> Floats:
@@ -348,12 +351,11 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float |
         raise ArgumentError(expected("model", "tables fitted to data, with their counts", repr(model), hint))
     model = model if smoothing is None else model.smoothed(smoothing)
     random = generator(draw_seed(seed))
-    own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
 
     def found(tables: dict[str, Floats]) -> tuple[Floats, Floats]:
         candidates = problem.tables
         if any(problem.own):
-            candidates = np.where(own, tables[structure.intervene][:, None], problem.tables)
+            candidates = _with_own(problem, tables[structure.intervene][:, None], problem.tables)
         means = problem.low + problem.scale * group_means(model, structure, candidates, tables, problem.scores)
         prior = np.ones((len(means), 1))
         for attribute in structure.sensitive:

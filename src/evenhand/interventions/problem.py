@@ -411,7 +411,6 @@ class Problem:
             cell_base=base,
             level=np.indices(shape)[self.nodes.index(self.structure.outcome)].reshape(-1),
             scores=self.scores,
-            nodes=self.nodes,
             shape=shape,
             prior=prior,
             rules=rules,

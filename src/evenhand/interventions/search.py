@@ -22,13 +22,7 @@ from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
 from evenhand.interventions.recommendation import Ends, Recommendation, Status, never_given, of_more, report
-from evenhand.interventions.trial_tables import (
-    Allocation,
-    counts_of,
-    evidence_of,
-    plan_frame,
-    validate_size,
-)
+from evenhand.interventions.trial_tables import Allocation, counts_of, evidence_of, plan_frame, validate_size
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.parameters import Parameters, locked

@@ -118,7 +118,7 @@ class Sensitivity:
         outcomes = (bounds(self._world.outcomes, one)[0], *bounds(self._world.outcomes, means))
         gaps = [bounds(self._world.gaps, one)[0], *bounds(self._world.gaps, means)]
         shape = (-1, len(self.problem.candidates))
-        unfair = (gaps[2].reshape(shape) >= self._limit - EQUAL).any(0)
+        unfair = self._may_be_unfair(means)
         fair = np.array([self._may_be_fair(j, means) for j in range(len(self.problem.candidates))])
         verdicts = np.where(unfair & fair, "undecided", np.where(fair, "fair", "unfair")).tolist()
         ends = tuple(part.reshape(shape) for part in gaps)

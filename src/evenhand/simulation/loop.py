@@ -23,25 +23,8 @@ from evenhand.promises.clause_counts import ClauseRates, Counts
 from evenhand.promises.round_kernels import settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
-from evenhand.simulation.counting import (
-    Trace,
-    all_offered,
-    count,
-    empty_trace,
-    note,
-    open_books,
-    set_offer,
-)
-from evenhand.simulation.delay import (
-    Delay,
-    Pending,
-    learn_at_once,
-    learn_later,
-    lose,
-    nothing_due,
-    tell_due,
-    wait,
-)
+from evenhand.simulation.counting import Trace, all_offered, count, empty_trace, note, open_books, set_offer
+from evenhand.simulation.delay import Delay, Pending, learn_at_once, learn_later, lose, nothing_due, tell_due, wait
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld
 
@@ -339,9 +322,7 @@ def read_rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
         (given,) = happened
         rewards = [given] if arms is None else list(given)
         truths = [one for one in rewards if isinstance(one, (bool, np.bool_, np.ndarray))]
-        if any(np.asarray(one).dtype == np.bool_ for one in truths):
-            raise TypeError
-        if len(rewards) != (arms or 1):
+        if len(rewards) != (arms or 1) or any(np.asarray(one).dtype == np.bool_ for one in truths):
             raise ValueError
         return [float(reward) for reward in rewards]
     except (TypeError, ValueError, OverflowError) as error:

@@ -112,9 +112,7 @@ class ScheduleSource:
         offers = self.offers
         if callable(offers):
             rng = generator(world_seed, 2)
-            offers = np.array(
-                [_row("offers", t, offers(t, rng), self.arms, ContractError) for t in range(1, self.rounds + 1)]
-            )
+            offers = np.array([_row(t, offers(t, rng), self.arms, ContractError) for t in range(1, self.rounds + 1)])
         elif offers is not None and offers.ndim == 3:
             offers = offers[replication]
         return RoundSchedule(self.arms, offers, self.changes)
@@ -140,7 +138,11 @@ def read_given(
 
 def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
     if is_frame(given):
-        given = _column(given, "available", "offers")
+        said = said_in(as_pandas(given, "offers"), "available")
+        if said is None:
+            what = "a log with a column available, or a column given that holds available"
+            raise ArgumentError(expected("offers", what, list(given.columns)))
+        given = said
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
         got = Wording(f"an array of {given.dtype}")
         raise ArgumentError(expected("offers", OFFERS, got, "write offers.astype(bool)"))
@@ -158,27 +160,13 @@ def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Labe
         if none.size:
             raise ArgumentError(expected(f"offers, round {none[0][-1] + 1}", "an arm on offer", Wording("none")))
         return found
-    listed = _listed("offers", OFFERS, given, rounds)
-    return np.array([_row("offers", t, one, arms, ArgumentError) for t, one in enumerate(listed, 1)])
-
-
-def _listed(name: str, what: str, given: object, rounds: int) -> list[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise ArgumentError(expected(name, what, given))
-    found = given.tolist() if isinstance(given, np.ndarray) else listed(given)
-    if len(found) < rounds:
-        raise ArgumentError(
-            expected(name, f"one for each of the {rounds} rounds", f"{len(found)}", "play fewer rounds")
-        )
-    return found[:rounds]
-
-
-def _column(frame: Any, key: str, name: str) -> list[Any]:
-    found = said_in(as_pandas(frame, name), key)
-    if found is None:
-        columns = list(frame.columns)
-        raise ArgumentError(expected(name, f"a log with a column {key}, or a column given that holds {key}", columns))
-    return found
+        raise ArgumentError(expected("offers", OFFERS, given))
+    each = given.tolist() if isinstance(given, np.ndarray) else listed(given)
+    if len(each) < rounds:
+        what = f"one for each of the {rounds} rounds"
+        raise ArgumentError(expected("offers", what, f"{len(each)}", "play fewer rounds"))
+    return np.array([_row(t, one, arms, ArgumentError) for t, one in enumerate(each[:rounds], 1)])
 
 
 def said_in(log: pd.DataFrame, key: str) -> list[Any] | None:
@@ -203,9 +191,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _row(
-    name: str, round: int, given: object, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]
-) -> Bools:
+def _row(round: int, given: object, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]) -> Bools:
     """Return which arms are on offer in a round: all for None, else by a mask or by labels, which may be text."""
     if given is None:
         return np.ones(len(arms), np.bool_)
@@ -222,7 +208,7 @@ def _row(
         here[found] = -1 not in found and len(set(found)) == len(found)
     if not here.any():
         what = Wording("at least one of the arms ", list(arms)[:5], ", each once")
-        raise error(expected(f"{name}, round {round}", what, given))
+        raise error(expected(f"offers, round {round}", what, given))
     return here
 
 
