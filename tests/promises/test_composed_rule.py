@@ -96,7 +96,7 @@ def test_long_denominators_that_leave_nothing_over_are_decided(more):
     """A look ahead ends where the plays that are tried are needed, long before the shares come again."""
     shares = {0: "0.123456789", 1: "0.376543211", (0, 1): "1/2"} | ({2: "1/2"} if "caps" in more else {})
     promise = Promise(shares, **more)
-    params, state, picked = begun(promise)
+    params, state, picked, _ = begun(promise)
     for now in range(30):
         state.scores[:] = [0.0, -1.0, -2.0]
         picked(params, state, now)

@@ -20,9 +20,9 @@ looked, opened = interpreted(look), interpreted(open_round)
 
 
 def begun(promise):
-    """The rule's parameters, its state before the first round, and the kernel that picks."""
+    """The rule's parameters, its state before the first round, and the kernels that pick and that grant at once."""
     state = rule_state(promise, (), np.zeros(4, np.uint64))
-    return rule_parameters(promise, ()), state, interpreted(selection_kernels(promise)[0])
+    return rule_parameters(promise, ()), state, *map(interpreted, selection_kernels(promise))
 
 
 def game_of(promise):
@@ -65,7 +65,7 @@ class Walk:
 
     def __init__(self, promise):
         self.promise, self.game, self.exact = promise, game_of(promise), grants_all(promise)
-        self.params, self.state, self.pick = begun(promise)
+        self.params, self.state, self.pick, self.grant = begun(promise)
         self.books, self.now = self.game.begin, 0
 
     def depth(self, more=0):
@@ -97,7 +97,9 @@ class Walk:
         assert granted == allowed if self.exact else granted <= allowed, (said, granted, allowed)
         self.state.offered[:] = [arm in offered for arm in self.game.arms]
         self.state.scores[:] = scores
-        why = self.pick(self.params, self.state, self.now)
+        first = self.params, self.state, self.now, int(np.argmax(scores))
+        at_once = self.promise.plays == 1 and self.now % 3 and self.grant(*first)
+        why = AS_RANKED if at_once else self.pick(*first[:3])
         played = tuple(sorted(arm for arm in self.state.chosen.tolist() if arm >= 0))
         ranks = sorted(range(len(scores)), key=lambda arm: -scores[arm])
         ranked = {arm: place for place, arm in enumerate(ranks) if scores[arm] > -np.inf}
@@ -112,7 +114,8 @@ class Walk:
     def rounds(self, count, rng):
         arms = len(self.promise.arms)
         for _ in range(count):
-            ranking = rng.sample(range(arms), rng.choice([arms, arms, 1]))
+            # one ranking round after round presses hardest
+            ranking = [*range(arms)] if rng.random() < 0.4 else rng.sample(range(arms), rng.choice([arms, arms, 1]))
             scores = [-float(ranking.index(arm)) if arm in ranking else -np.inf for arm in range(arms)]
             self.round(rng.choice(self.game.offers), scores)
 
