@@ -18,28 +18,18 @@ from tests.strategies import tolerances
 FLOORS = [0.0, 0.5, 0.9, 1.0]
 
 
-def check(decision, expected, allowed, shares, floor):
-    """Check a decision's probabilities against the twin's, and the floor of every arm that may be played."""
+def check_round(policy, wishes):
+    """Compare the next decision with the twin's, with the floor of every arm that may be played, and return it."""
+    promise, t, pulls, floor = policy.promise, policy.round, list(policy.pulls.values()), policy.lottery
+    decision = policy.ask()
+    expected, allowed = slow.lottery_learn(promise.shares, promise.slack, F(floor), pulls, t, wishes)
     assert sum(expected) == 1
     assert decision.probabilities == pytest.approx([float(p) for p in expected], abs=1e-12)
-    assert all(decision.probabilities[arm] >= floor * shares[arm] - 1e-12 for arm in allowed)
+    assert all(decision.probabilities[arm] >= floor * promise.shares[arm] - 1e-12 for arm in allowed)
     assert decision.index in allowed
     assert decision.propensity > 0
-
-
-def check_round(policy, wishes):
-    """Compare the next decision with the twin's, and return it."""
-    promise, t, pulls = policy.promise, policy.round, list(policy.pulls.values())
-    twin = slow.lottery_learn(promise.shares, promise.slack, F(policy.lottery), pulls, t, wishes)
-    decision = policy.ask()
-    check(decision, *twin, promise.shares, policy.lottery)
     assert promise.is_kept(policy.pulls, t + 1)
     return decision
-
-
-def named(arm, arms):
-    """The proposals of a learner that names one arm, in whose place the promise decides where it may not be played."""
-    return lambda allowed, urgent: [F(other == (arm if arm in allowed else urgent)) for other in range(arms)]
 
 
 @st.composite
@@ -61,16 +51,14 @@ def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolera
             wished[0] = int(random.integers(len(shares)))
         return wished[0]
 
+    def proposals(allowed, urgent):
+        """Those of one that names an arm, in whose place the promise decides where it may not be played."""
+        return [F(other == (wished[0] if wished[0] in allowed else urgent)) for other in range(len(shares))]
+
     learner = Adapter(None, choose=choose, update=lambda *_: None)
     policy = quietly(DeadlineLearn, learner, shares, tolerance, lottery=floor, seed=seed)
-    promise = policy.promise
-    for t in range(25):
-        pulls = list(policy.pulls.values())
-        decision = policy.ask()
-        twin = slow.lottery_learn(promise.shares, promise.slack, F(floor), pulls, t, named(wished[0], len(shares)))
-        expected, allowed = twin
-        check(decision, expected, allowed, promise.shares, floor)
-        assert promise.is_kept(policy.pulls, t + 1)
+    for _ in range(25):
+        check_round(policy, proposals)
 
 
 @pytest.mark.parametrize(("shares", "tolerance"), [(["1/2", "1/3", "1/6"], 1.5), ([0.6, 0.3, 0.0], 0.0)])

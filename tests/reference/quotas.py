@@ -102,9 +102,6 @@ class LFG:
         ]
         return [queue + self.eta * bound for queue, bound in zip(self.queues, bounds, strict=True)]
 
-    def pulled(self, arm):
-        self.pulled_all([arm])
-
     def pulled_all(self, arms):
         self.round += 1
         self.queues = [
@@ -120,14 +117,13 @@ class LFG:
 def audit(shares, tolerance, decisions):
     """Everything that an audit reports, counted the long way: after every row, for every arm, in fractions."""
     k = len(shares)
-    pulls, worst, worst_round = [0] * k, [Fraction(0)] * k, [0] * k
+    pulls, worst = [0] * k, [Fraction(0)] * k
     broken_rounds, broken_by_arm, first = 0, [0] * k, None
     for t, arm in enumerate(decisions, start=1):
         pulls[arm] += 1
         broken = [math.floor(share * t) - n > tolerance for share, n in zip(shares, pulls, strict=True)]
         for i, behind in enumerate(shortfalls(shares, pulls, t)):
-            if behind > worst[i]:
-                worst[i], worst_round[i] = behind, t
+            worst[i] = max(worst[i], behind)
             broken_by_arm[i] += broken[i]
         broken_rounds += any(broken)
         if first is None and any(broken):
@@ -135,35 +131,7 @@ def audit(shares, tolerance, decisions):
     return {
         "pulls": pulls,
         "worst": worst,
-        "worst_round": worst_round,
         "rounds_in_violation": broken_rounds,
         "by_arm": broken_by_arm,
         "first": first,
     }
-
-
-def breaches(rounds, clauses):
-    """Every (round, clause number, plays missing), counted the long way.
-
-    `rounds` are (arms played, arms on offer, segment); a clause is (kind, arms, limit, slack, segment, first, last
-    round), rounds counted from 1. A clause is looked at after each round of its own: in its segment and its time, with
-    all of its arms on offer.
-    """
-    found = []
-    for number, (kind, arms, limit, slack, segment, first, last) in enumerate(clauses):
-        own = []
-        for t, (played, offered, where) in enumerate(rounds, start=1):
-            if not (first <= t <= last and where == segment and set(arms) <= set(offered)):
-                continue
-            own.append(sum(arm in played for arm in arms))
-            n, plays = len(own), sum(own)
-            if kind == "floor":
-                missing = math.floor(limit * n) - slack - plays
-            elif kind == "cap":
-                missing = plays - math.ceil(limit * n) - slack
-            else:
-                least, length = limit
-                missing = least - sum(own[-length:]) if n >= length else 0
-            if missing > 0:
-                found.append((t, number, missing))
-    return found
