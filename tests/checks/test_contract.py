@@ -10,6 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand import Promise, registry
 from evenhand.checks import check_policy, check_registered, check_world, examples
+from evenhand.checks.numeric import check_labels
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -19,10 +20,11 @@ from evenhand.errors import (
     RewardError,
     UnknownTicketError,
 )
+from evenhand.learners import UCB1
 from evenhand.parameters import locked
 from evenhand.processes import Lock
 from evenhand.protocol import Decision
-from evenhand.quotas import BernoulliArms, FairLearn, FairUCB
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from tests.naming import at_night, timed
 from tests.strategies import Stubborn
 
@@ -354,7 +356,7 @@ def test_a_world_that_cannot_be_simulated_is_refused_by_both(changed, error, wor
         check_world(world)
     if changed.get("pays") != (2.0,):  # which only the policy refuses, if it does
         with pytest.raises(error, match=words):
-            eh.simulate(eh.learners.UCB1(), world, rounds=3)
+            eh.simulate(UCB1(), world, rounds=3)
 
 
 def test_a_world_may_pay_within_a_range_of_its_own():
@@ -386,3 +388,14 @@ def test_a_class_without_examples_is_told_so(scratch_registry):
     scratch_registry(NoExamples)
     with pytest.raises(ContractError, match=r"NoExamples has no classmethod _examples\(\)"):
         check_registered("quotas/broken")
+
+
+@pytest.mark.parametrize(
+    ("promised", "lottery"),
+    [({"windows": {"c": 5}}, None), ({"caps": {"c": "1/2"}, "offers": ["a", "b"]}, None), ({"caps": {"c": 0.5}}, 0.5)],
+)
+def test_the_arms_of_a_promise_get_other_names(promised, lottery):
+    promise = Promise({"a": "1/5", "b": "1/5", "c": 0}, **promised)
+    check_labels(
+        DeadlineLearn(UCB1(), promise, lottery=lottery, seed=4), BernoulliArms({"a": 0.3, "b": 0.2, "c": 0.6}), 8
+    )
