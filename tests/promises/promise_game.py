@@ -64,22 +64,18 @@ class PromiseReport:
 
     Attributes
     ----------
-    conversations, rounds : how many, in all.
+    conversations : how many, in all.
     refused : the shares that the class refused, by how many.
     worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares, None
         where none were tried.
     kinds : what else was tried, alone, in pairs and in triples: sets, slates, caps, windows, arms on offer,
         changes, lottery.
-    needless : how many proposals were refused that some rule could grant, of those that the game of small promises
-        judged.
     """
 
     conversations: int
-    rounds: int
     refused: int
     worst_shortfall: int | None
-    kinds: tuple[str, ...] = ()
-    needless: int = 0
+    kinds: tuple[str, ...]
 
 
 class Adversary(Protocol):
@@ -206,7 +202,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
             search.converse(found, length, _drawn_adversary(random, _rates(found.promise)), random, judged)
     if search.conversations == 0:
         raise ArgumentError(expected("policy_class", "one that takes shares", f"{search.name}: {search.refusal}"))
-    return search.report(kinds)
+    return PromiseReport(search.conversations, len(search.refused), search.worst, kinds)
 
 
 def _combined(
@@ -233,8 +229,7 @@ class _Search:
     """Conversations with the policies of one class, and what came of them."""
 
     def __init__(self, policy_class: Any, seed: int) -> None:
-        self.conversations = self.rounds = self.needless = 0
-        self.worst: int | None = None
+        self.conversations, self.worst = 0, None
         self.refused: set[Shares] = set()
         self.refusal, self._seed = "", seed
         self._make: Callable[..., Any] = policy_class
@@ -249,11 +244,6 @@ class _Search:
     def takes(self, name: str) -> bool:
         """Return whether the constructor has such a parameter, or takes a promise as a whole."""
         return name in self._parameters or "promise" in self._parameters
-
-    def report(self, kinds: tuple[str, ...]) -> PromiseReport:
-        """Return what was tried."""
-        counted = self.conversations, self.rounds, len(self.refused), self.worst
-        return PromiseReport(*counted, kinds, self.needless)
 
     def knows(self, part: str) -> bool:
         """Return whether the class takes promises with such a part."""
@@ -303,8 +293,6 @@ class _Search:
                     f"{self.name} {what}, under {_written(trial.promise, case)} and {adversary} (seed {self._seed})"
                 )
         self.conversations += 1
-        self.rounds += rounds
-        self.needless += trial.needless
         if trial.worst is not None and case.parts == FLOORS:
             self.worst = trial.worst if self.worst is None else max(self.worst, trial.worst)
         return True

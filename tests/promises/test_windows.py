@@ -112,20 +112,6 @@ def test_long_windows_with_several_plays_are_kept_by_the_loop():
     assert pulls[-1, 0] > 600  # the learner has most of what is left
 
 
-@pytest.mark.parametrize(
-    ("windows", "arms", "words"),
-    [
-        ({"a": 0, "b": 3}, (), r"windows\['a'\]"),
-        ({"a": "x", "b": 3}, (), r"windows\['a'\]"),
-        ({"a": True, "b": 3}, (), r"windows\['a'\]"),
-        (7, ["a", "b"], "a dict"),
-    ],
-)
-def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):
-    with pytest.raises(SharesError, match=words):
-        spaced(UCB1(), windows, arms)
-
-
 def test_one_window_wants_the_other_arms_by_name():
     with pytest.raises(SharesError, match="no arm 'z'"):
         DeadlineLearn(UCB1(), 0, windows={"a": 5, "z": 9}, arms=["a", "b"])

@@ -72,7 +72,6 @@ class Trial:
     promise : what is promised now.
     pulls : how often each arm was played.
     worst : the largest number of plays by which a floor was behind what it was owed, None without floors.
-    needless : how many proposals were refused that some rule could grant, where that was judged.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Trial:
         self._offers, self._offered = self._offers_now(), 0
         self._waiting: list[Any] = []
         self._evidence = Evidence(len(self._arms))
-        self.pulls, self.needless = pulls, 0
+        self.pulls = pulls
         self.worst: int | None = None
 
     def round(self, checked: bool) -> Finding | None:
@@ -154,9 +153,8 @@ class Trial:
             drawn = lottery is not None or chances is not None
             ranking, several = self._wishes.last, self.promise.plays
             found = judge_reason(decision, ranking, several, offered, played, allowed, floors, drawn)
-        if found is not None and found.fault == NEEDLESS:
-            self.needless += 1
-            found = found if exact else None
+        if found is not None and found.fault == NEEDLESS and not exact:
+            found = None
         if found is None and chances is not None and self._random is not None:
             floor = (lottery or 0.0) if exact else 0.0
             found = judge_chances(decision, self.promise, offered, played, allowed, floor)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import Promise, audit
-from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
+from evenhand.errors import SharesError, TableError, UnknownArmError
 from evenhand.quotas import LoggedArms
 from tests.fuzzing import many
 from tests.naming import named
@@ -61,23 +61,6 @@ def test_one_share_serves_every_arm_of_the_log_and_whole_numbers_stay_numbers():
     assert finding.arms["arm"].tolist() == [1, 3]
     assert finding.first_violation == (6, 3)
     assert isinstance(finding.worst_arm, int)
-
-
-@pytest.mark.parametrize(
-    ("frame", "shares", "tolerance", "error", "words"),
-    [
-        ({"item": ["a", "b"]}, {"a": 0.5}, 0, UnknownArmError, "column 'item', row 2: expected an arm that has"),
-        ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: expected one of \['other'\], got 'item'"),
-        ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
-        ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
-        ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
-        ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: expected"),
-    ],
-    ids=named,
-)
-def test_what_cannot_be_audited_is_refused(frame, shares, tolerance, error, words):
-    with pytest.raises(error, match=words):
-        audit.promise(pd.DataFrame(frame), arm="item", shares=shares, tolerance=tolerance)
 
 
 SHARES = {"a": 0.5, "b": 0.5}

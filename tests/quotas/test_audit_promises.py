@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import audit
-from evenhand.errors import SharesError, TableError, UnknownArmError
+from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.promises.clause import Clause
 from tests.fuzzing import many
 from tests.naming import named
@@ -195,6 +195,12 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
     ("options", "error", "words"),
     [
         ({}, SharesError, "shares: expected shares, caps or windows to check, got None"),
+        ({"shares": {"a": 0.5}}, UnknownArmError, "column 'who', row 2: expected an arm that has"),
+        ({"arm": "item", "shares": 0.5}, TableError, r"column: expected one of \['who', .*\], got 'item'"),
+        ({"frame": pd.DataFrame({"who": []}), "shares": 0.5}, TableError, "column 'who': no rows"),
+        ({"shares": 0.7}, SharesError, r"sum to 1\.4"),
+        ({"shares": {"a": -1, "b": 0}}, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
+        ({"shares": 0.5, "tolerance": -1}, ArgumentError, "tolerance: expected"),
         ({"shares": 0.1, "caps": 0.05}, SharesError, r"caps\['a'\]: expected at least its share"),
         ({"shares": 0.1, "caps": 0.4}, SharesError, "sum of at least 1"),
         ({"windows": {"a": 2, "b": (2, 3)}}, SharesError, "more than 1 by"),
@@ -215,7 +221,7 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
 )
 def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
     with pytest.raises(error, match=words):
-        audit.promise(pd.DataFrame(LOG), arm="who", **options)
+        audit.promise(**{"frame": pd.DataFrame(LOG), "arm": "who"} | options)
 
 
 @pytest.mark.parametrize(

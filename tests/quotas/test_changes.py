@@ -163,6 +163,17 @@ def refusals():
     return [
         (lambda: made(caps={"z": 0.4}, arms=["a", "b", "c"]), SharesError, "no arm 'z'"),
         (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
+        *(
+            (lambda lottery=lottery: made(lottery=lottery), ArgumentError, "lottery: exp")
+            for lottery in (1.5, "much", True)
+        ),
+        (lambda: made(tolerance=1e300, lottery=0.5), ArgumentError, "tolerance: expected"),
+        (lambda: made(hard_caps=True), ArgumentError, "hard_caps: expected False without a lottery"),
+        (lambda: made(lottery=0.5, hard_caps="yes"), ArgumentError, "hard_caps"),
+        (lambda: LFG([0.2, 0.3], 5.0, 3), ArgumentError, "plays: expected at most 2"),
+        (lambda: LFG([0.2, 0.3], 5.0, 0), ArgumentError, "plays"),
+        (lambda: LFG([0.9, 0.8], 5.0, 1), SharesError, "more than 1"),
+        (lambda: LFG([0.2, 0.3], 5.0).ask(available=[]), ArgumentError, "at least one"),
         (lambda: DeadlineLearn(TsallisINF(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
         (lambda: made().ask(available=[]), ArgumentError, "at least one"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),

@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from evenhand.errors import ArgumentError, SharesError
 from evenhand.quotas import LFG
 from tests.reference.quotas import LFG as Twin
 
@@ -24,17 +23,3 @@ def test_the_arms_are_those_of_the_slow_twin_whoever_sleeps(plays):
         policy.tell(decision, rewards if plays > 1 else rewards[0])
         for arm, reward in zip(best, rewards, strict=True):
             twin.update(arm, reward)
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "words"),
-    [
-        (lambda: LFG([0.2, 0.3], 5.0, 3), ArgumentError, "plays: expected at most 2"),
-        (lambda: LFG([0.2, 0.3], 5.0, 0), ArgumentError, "plays"),
-        (lambda: LFG([0.9, 0.8], 5.0, 1), SharesError, "more than 1"),
-        (lambda: LFG([0.2, 0.3], 5.0).ask(available=[]), ArgumentError, "at least one"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name(call, kind, words):
-    with pytest.raises(kind, match=words):
-        call()

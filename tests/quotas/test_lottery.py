@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Adapter, Thompson, TsallisINF
+from evenhand.learners import Adapter, Thompson, TsallisINF
 from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.quotas.board import quietly
@@ -84,17 +83,3 @@ def test_tsallis_inf_is_told_the_probability_of_the_lottery():
         policy.tell(decision, 0.0)
         raised = learner.losses - before - baselines
         assert raised[arm] - raised[(arm + 1) % 3] == pytest.approx((1 - baselines[arm]) / decision.propensity)
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "words"),
-    [
-        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=1.5), ArgumentError, "lottery: expected"),
-        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery="much"), ArgumentError, "lottery: expected"),
-        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=True), ArgumentError, "lottery: expected"),
-        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], 1e300, lottery=0.5), ArgumentError, "tolerance: expected"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name(make, error, words):
-    with pytest.raises(error, match=words):
-        make()

@@ -9,7 +9,6 @@ import pytest
 
 import evenhand as eh
 from evenhand import Promise
-from evenhand.errors import ArgumentError
 from evenhand.kernels.compose import flat, interpreted
 from evenhand.learners import UCB1, Thompson, TsallisINF
 from evenhand.quotas import DeadlineLearn
@@ -124,8 +123,6 @@ def test_the_card_says_what_hard_caps_need_to_be_soft(needs):
 def test_what_is_said_of_caps():
     assert DeadlineLearn(Thompson(), TRIAL, lottery=0.5).notes[-1].startswith("Caps are soft:")
     assert DeadlineLearn(Thompson(), TRIAL).notes == DeadlineLearn(Thompson(), SHARES, lottery=0.5).notes == ()
-    with pytest.raises(ArgumentError, match="hard_caps"):
-        DeadlineLearn(Thompson(), TRIAL, lottery=0.5, hard_caps="yes")
 
 
 def test_a_study_counts_the_rounds_with_a_chance_of_0_or_1(tmp_path):
@@ -142,8 +139,3 @@ def test_a_study_counts_the_rounds_with_a_chance_of_0_or_1(tmp_path):
     assert free.statistics().certain == 0
     free.ask(available=["A"])
     assert free.statistics().certain == 1
-
-
-def test_hard_caps_are_those_of_a_lottery():
-    with pytest.raises(ArgumentError, match="hard_caps: expected False without a lottery"):
-        DeadlineLearn(UCB1(), TRIAL, hard_caps=True)
