@@ -13,7 +13,7 @@ from evenhand.protocol import Label
 from evenhand.quotas import DeadlineLearn
 from tests.promises.decision_claims import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
 from tests.promises.generated_promises import Case, drawn_promise
-from tests.promises.judge import CheckerCounts, Game, bits, offers_of
+from tests.promises.judge import CheckerCounts, Game, bits, choices
 from tests.promises.walked import grants_all
 
 __all__ = ["CLAIM", "NOT_PLAYABLE", "PROMISE", "Trial", "Wishes"]
@@ -131,7 +131,8 @@ class Trial:
     def _offers_now(self) -> list[int]:
         """Return everything that may be on offer."""
         if "arms on offer" in self._case.parts:
-            return offers_of(self.promise, self._live)
+            every = choices(self._live, self.promise.offers, self.promise.plays)
+            return [bits(offer, self._arms) for offer in every]
         return [bits(self._live, self._arms)]
 
     def _drawn(self, choices: int) -> int:

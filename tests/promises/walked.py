@@ -12,7 +12,8 @@ from evenhand.promises.laminar import look
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.windows import MOST_STATES
 from tests.promises.generated_promises import drawn_promise
-from tests.reference.game import Cap, Floor, Game, Window
+from tests.promises.judge import choices, count_of
+from tests.reference.game import Game
 
 DEPTH = {1: 8, 2: 12, 3: 9, 4: 6}
 """How far the game is walked at first, by the number of arms; where it grants more than the rule, further."""
@@ -26,18 +27,10 @@ def begun(promise):
 
 
 def game_of(promise):
-    """The same promise, written anew from its arguments."""
-    places, slack = {arm: i for i, arm in enumerate(promise.arms)}, math.floor(promise.tolerance)
-    clauses = [Floor((i,), r, slack) for i, r in enumerate(promise.shares) if r]
-    clauses += [Floor(tuple(places[a] for a in members), r, slack) for members, r in promise.sets if r]
-    ahead = math.floor(promise.cap_tolerance)
-    clauses += [Cap((i,), c, ahead) for i, c in enumerate(promise.caps or ()) if c is not None]
-    clauses += [Window(tuple(places[a] for a in members), n, w) for members, (n, w) in promise.windows]
-    offers = promise.offers
-    if not isinstance(offers, str):
-        always = [places[a] for a in promise.offers]
-        offers = lambda some: sum(i in some for i in always) >= min(promise.plays, len(some))  # noqa: E731
-    return Game(clauses, len(promise.arms), promise.plays, offers)
+    """The same promise as a game, its arms by their positions."""
+    arms = range(len(promise.arms))
+    offers = [tuple(map(promise.arms.index, some)) for some in choices(promise.arms, promise.offers, promise.plays)]
+    return Game([count_of(clause, promise.arms) for clause in promise.clauses], arms, promise.plays, offers)
 
 
 def grants_all(promise):
