@@ -175,6 +175,11 @@ def refusals():
         (lambda: LFG([0.9, 0.8], 5.0, 1), SharesError, "more than 1"),
         (lambda: LFG([0.2, 0.3], 5.0).ask(available=[]), ArgumentError, "at least one"),
         (lambda: DeadlineLearn(TsallisINF(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
+        (
+            lambda: DeadlineLearn(UCB1(arms=3), [0.2, 0.2], arms=["a", "b"]),
+            ArgumentError,
+            "learner: expected one for the",
+        ),
         (lambda: made().ask(available=[]), ArgumentError, "at least one"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),
