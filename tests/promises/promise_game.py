@@ -29,8 +29,8 @@ import numpy as np
 from evenhand import registry
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, expected
 from evenhand.policy.traits import traits_of
+from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.promise import Promise
-from evenhand.promises.reading import key_of
 from evenhand.rng import Seed, draw_seed
 from tests.promises.generated_promises import PARTS, Case, drawn_case
 from tests.promises.trial import Trial, Wishes
@@ -166,7 +166,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     Parameters
     ----------
     policy_class : a class, or a function that returns a policy, with a parameter `shares` or `windows`; it is given a
-        list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
+        dict of fractions by arms and sets of arms, and where it has such parameters a `learner`, a
         `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
         round alone is checked. Where `grants_all` says so, `DeadlineLearn` refuses a proposal only where no rule that
@@ -328,25 +328,14 @@ class _Search:
 
 
 def _parts(promise: Promise) -> dict[str, Any]:
-    """Return a promise as the arguments that make it, but for what may be on offer."""
-    alone = dict(zip(promise.arms, promise.shares, strict=True))
-    caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
-    return {
-        "shares": alone | dict(promise.sets) if promise.sets else list(promise.shares),
-        "tolerance": promise.tolerance,
-        "plays": promise.plays,
-        "caps": caps or None,
-        "cap_tolerance": promise.cap_tolerance,
-        "windows": {key_of(members): window for members, window in promise.windows} or None,
-    }
+    """Return a promise as the arguments that make it, without those that say nothing, and what may be on offer."""
+    return {name: value for name, value in promise_fields(promise).items() if name != "offers"}
 
 
 def _needed(case: Case) -> set[str]:
     """Return the parameters without which a promise cannot be made."""
-    said = _parts(case.promise) | {"shares": any(case.promise.shares) or case.promise.sets, "lottery": case.lottery}
-    return {
-        name for name, value in said.items() if value not in (None, False, (), 0.0) and (name, value) != ("plays", 1)
-    }
+    names = {*_parts(case.promise), *(() if case.lottery is None else ("lottery",))}
+    return names if case.promise.owes else names - {"shares"}
 
 
 def _fixed(shares: Shares, tolerance: float) -> Case:

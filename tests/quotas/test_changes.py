@@ -5,6 +5,7 @@ import random
 import warnings
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
-from evenhand.learners import UCB1, Thompson, TsallisINF
+from evenhand.learners import UCB1, LinUCB, Thompson, TsallisINF
 from evenhand.quotas import LFG, DeadlineLearn, FairUCB
 from tests.fuzzing import many
+from tests.reference.quotas import LFG as Twin
 from tests.strategies import Stubborn
 
 
@@ -308,3 +310,37 @@ def test_a_policy_with_a_new_arm_is_saved_and_kept_in_a_study_whatever_its_learn
     assert arms[0] == arms[1] == arms[2]
     assert {"a", "b", "new"} == set(arms[0]) == set(arms[3])
     assert study.verify().ok
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+def test_contextual_tickets_stay_open_while_an_arm_is_added(plays, tmp_path):
+    policy = DeadlineLearn(LinUCB(), {"a": 0.3, "b": 0.2, "c": 0.1}, plays=plays)
+    few, more = np.arange(6.0).reshape(3, 2) / 6, np.arange(8.0).reshape(4, 2) / 8
+    told, forgotten = policy.ask(few), policy.ask(few)
+    policy.add("d", 0.1)
+    late = policy.ask(more)
+    eh.save(policy, tmp_path / "open.evenhand")
+    other = eh.load(tmp_path / "open.evenhand")
+    assert other.open_tickets == policy.open_tickets
+    for one in (policy, other):
+        for decision in (told, late):
+            one.tell(decision.id, [1.0, 0.5] if plays == 2 else 1.0)
+        one.forget(forgotten.id)
+    assert [policy.ask(more).arms for _ in range(20)] == [other.ask(more).arms for _ in range(20)]
+
+
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_the_arms_of_lfg_are_those_of_its_slow_twin_whoever_sleeps(plays):
+    shares, rng = [0.4, 0.3, 0.1, 0.0, 0.15], random.Random(plays)
+    policy, twin = LFG(shares, 20.0, plays), Twin(shares, 20.0)
+    for _ in range(300):
+        offered = rng.sample(range(5), rng.randint(1, 5)) if rng.random() < 0.7 else list(range(5))
+        decision = policy.ask(available=offered) if len(offered) < 5 else policy.ask()
+        weights = twin.weights()
+        best = sorted(offered, key=lambda arm: (-weights[arm], arm))[:plays]
+        assert list(decision.indexes) == best
+        twin.pulled_all(best)
+        rewards = [float(rng.random() < 0.5) for _ in best]
+        policy.tell(decision, rewards if plays > 1 else rewards[0])
+        for arm, reward in zip(best, rewards, strict=True):
+            twin.update(arm, reward)
