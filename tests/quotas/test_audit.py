@@ -11,6 +11,7 @@ from evenhand.errors import SharesError, TableError, UnknownArmError
 from evenhand.quotas import LoggedArms
 from tests.fuzzing import many
 from tests.naming import named
+from tests.quotas.test_audit_promises import compare
 from tests.reference import quotas as slow
 from tests.strategies import any_shares, tolerances
 
@@ -34,11 +35,8 @@ def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows
     promise = Promise(named, tolerance)
     expected = slow.audit(promise.shares, tolerance, codes)
 
-    assert finding.kept == (expected["first"] is None)
-    assert finding.rounds == rows
-    assert finding.rounds_in_violation == expected["rounds_in_violation"]
-    first = expected["first"]
-    assert finding.first_violation == (None if first is None else (first[0], labels[first[1]]))
+    floors = [("floor", one.arms, one.rate, one.slack, None, 1, rows) for one in promise.floors]
+    compare(finding, [((labels[code],), labels, None) for code in codes], floors)
     assert finding.arms["arm"].tolist() == labels
     assert finding.arms["pulls"].tolist() == expected["pulls"]
     assert finding.arms["rounds_in_violation"].tolist() == expected["by_arm"]

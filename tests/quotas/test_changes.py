@@ -1,6 +1,5 @@
 """Several arms a round, arms that are not on offer, and promises that change in mid-run, through ask and tell."""
 
-import math
 import random
 import warnings
 from fractions import Fraction as F
@@ -14,8 +13,10 @@ import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
 from evenhand.learners import UCB1, LinUCB, Thompson, TsallisINF
+from evenhand.promises.clause import Clause
 from evenhand.quotas import LFG, DeadlineLearn, FairUCB
 from tests.fuzzing import many
+from tests.promises.judge import CheckerCounts
 from tests.reference.quotas import LFG as Twin
 from tests.strategies import Stubborn
 
@@ -39,32 +40,9 @@ def test_a_slate_is_told_whole_or_not_at_all():
         policy.tell(decision, [0.0, 1.0])
 
 
-class Claims:
-    """What a change owes, in fractions: N >= floor(r t + carried) - a since the last change, and G(s) >= 0 by counting
-    every round up to far beyond what any of them needs."""
-
-    def __init__(self, shares, slack):
-        self.shares, self.slack, self.carried = shares, slack, dict.fromkeys(shares, F(0))
-        self.rounds, self.plays = 0, dict.fromkeys(shares, 0)
-
-    def behind(self, arm):
-        return max(F(0), self.shares[arm] * self.rounds + self.carried[arm] - self.plays[arm])
-
-    def fits(self, shares, carried):
-        def needed(s):
-            return sum(max(0, math.floor(shares[arm] * s + carried[arm]) - self.slack) for arm in shares)
-
-        return all(needed(s) <= s for s in range(1, 300))
-
-    def change(self, shares):
-        lags = {arm: self.behind(arm) for arm in self.shares}
-        self.carried = dict.fromkeys(shares, F(0))
-        for arm in sorted(lags, key=lambda arm: -lags[arm]):
-            tried = self.carried | {arm: lags[arm]}
-            if shares[arm] and self.fits(shares, tried):
-                self.carried = tried
-        self.shares, self.rounds, self.plays = shares, 0, dict.fromkeys(shares, 0)
-        return {arm: lag for arm, lag in lags.items() if lag > self.carried[arm]}
+def fits(books):
+    """Whether all floors can be kept from the start, by counting every round far beyond what any of them needs."""
+    return all(sum(max(0, count.limit(s)) for count in books.counts) <= s for s in range(1, 300))
 
 
 @settings(max_examples=many(40), deadline=None)
@@ -77,21 +55,26 @@ def test_what_is_carried_and_dropped_is_exact(seed, slack, saved):
         whole = max(1, sum(weights) + rest)
         return {arm: F(weight, whole) for arm, weight in zip("abc", weights, strict=True)}
 
+    def begun(shares, carried):
+        return CheckerCounts(
+            [Clause("floor", (arm,), shares[arm], slack) for arm in "abc" if shares[arm]], "abc", carried
+        )
+
     shares = drawn()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        policy, claims = DeadlineLearn(Stubborn(rng.randrange(3)), shares, slack), Claims(shares, slack)
+        policy, books = DeadlineLearn(Stubborn(rng.randrange(3)), shares, slack), begun(shares, {})
         for round in range(60):
-            arm = policy.ask().arm
-            claims.rounds += 1
-            claims.plays[arm] += 1
-            for other in "abc":
-                owed = math.floor(claims.shares[other] * claims.rounds + claims.carried[other]) - slack
-                assert claims.plays[other] >= owed
+            assert books.enter(0b111, 1 << policy.ask().index) is None
             if rng.random() < 0.4:
-                shares = drawn()
-                expected = claims.change(shares)
-                assert policy.change(shares) == {arm: float(lag) for arm, lag in expected.items()}
+                shares, claims, carried = drawn(), books.claims("abc"), {}
+                for members, lag in sorted(claims.items(), key=lambda one: -one[1]):  # the largest first
+                    (arm,) = members
+                    if shares[arm] and fits(begun(shares, carried | {members: lag})):
+                        carried[members] = lag
+                dropped = {arm: float(claims[members]) for members in claims.keys() - carried for arm in members}
+                assert policy.change(shares) == dropped
+                books = begun(shares, carried)
             if saved and round == 30:
                 rebuilt = policy.snapshot()
                 policy = DeadlineLearn.restored(rebuilt | {"state": list(rebuilt["state"])})
