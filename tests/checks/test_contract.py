@@ -10,6 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand import Promise, registry
 from evenhand.checks import check_policy, check_registered, check_world, examples
+from evenhand.checks.numeric import check_labels
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -19,20 +20,20 @@ from evenhand.errors import (
     RewardError,
     UnknownTicketError,
 )
+from evenhand.learners import UCB1
 from evenhand.parameters import locked
 from evenhand.processes import Lock
 from evenhand.protocol import Decision
-from evenhand.quotas import BernoulliArms, FairLearn, FairUCB
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from tests.naming import at_night, timed
 from tests.strategies import Stubborn
 
-NAMES = [entry.name for entry in registry.entries()]
 CHECKS = ["same seed", "one kernel", "save and load", "tickets", "bad input", "promise", "reasons", "learns", "labels"]
 CHECKS += ["numbers", "threads", "arguments"]
 OF_KERNELS = {"one kernel", "learns", "labels", "numbers"}
 
 
-EXAMPLES = [(name, number) for name in NAMES for number in range(len(examples(registry.get(name).cls)))]
+EXAMPLES = [(entry.name, number) for entry in registry.entries() for number in range(len(examples(entry.cls)))]
 SHARED = ("groups/group-fair-top-interval", "groups/interval-chaining", "groups/top-interval", "quotas/fair-ucb")
 WITH_KERNELS = [
     at_night(entry.name) if entry.name in SHARED else entry.name
@@ -50,6 +51,7 @@ they vary what the same kernels do, and further ones take their turn at night.""
 )
 def test_what_is_registered_keeps_the_contract(name, number):
     entry = registry.get(name)
+    assert entry.summary
     example = examples(entry.cls)[number]
     if entry.kind == "policy":
         room = name.split("/")[0]
@@ -76,13 +78,6 @@ def test_everything_that_is_registered_is_checked_by_name():
 def test_one_example_keeps_it_in_machine_code_too(name):
     """Further examples, and classes whose kernels other classes have too, take their turn at night."""
     assert check_policy(*examples(registry.get(name).cls)[0])
-
-
-@pytest.mark.parametrize("name", [entry.name for entry in registry.entries()])
-def test_every_registered_class_has_examples_and_a_summary(name):
-    entry = registry.get(name)
-    assert examples(entry.cls)
-    assert entry.summary
 
 
 class Careful:
@@ -354,7 +349,7 @@ def test_a_world_that_cannot_be_simulated_is_refused_by_both(changed, error, wor
         check_world(world)
     if changed.get("pays") != (2.0,):  # which only the policy refuses, if it does
         with pytest.raises(error, match=words):
-            eh.simulate(eh.learners.UCB1(), world, rounds=3)
+            eh.simulate(UCB1(), world, rounds=3)
 
 
 def test_a_world_may_pay_within_a_range_of_its_own():
@@ -386,3 +381,14 @@ def test_a_class_without_examples_is_told_so(scratch_registry):
     scratch_registry(NoExamples)
     with pytest.raises(ContractError, match=r"NoExamples has no classmethod _examples\(\)"):
         check_registered("quotas/broken")
+
+
+@pytest.mark.parametrize(
+    ("promised", "lottery"),
+    [({"windows": {"c": 5}}, None), ({"caps": {"c": "1/2"}, "offers": ["a", "b"]}, None), ({"caps": {"c": 0.5}}, 0.5)],
+)
+def test_the_arms_of_a_promise_get_other_names(promised, lottery):
+    promise = Promise({"a": "1/5", "b": "1/5", "c": 0}, **promised)
+    check_labels(
+        DeadlineLearn(UCB1(), promise, lottery=lottery, seed=4), BernoulliArms({"a": 0.3, "b": 0.2, "c": 0.6}), 8
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import evenhand as eh
 from evenhand.errors import ContractError
 from tests import planted_promises as planted
 from tests.naming import rest_at_night
+from tests.planted import LooksAtNoDeadline
 from tests.promises.generated_promises import PARTS
-from tests.promises.promise_game import check_promise
+from tests.promises.promise_game import check_promise, main
 
 ENOUGH = r"had \d+ plays where \d+ are owed in \d+ rounds"
 BROKEN = {
@@ -47,3 +50,18 @@ def test_every_kind_is_tried_where_a_class_takes_it(only_these):
     report = check_promise(eh.quotas.DeadlineLearn, rounds=100, cases=8)
     assert report.kinds == PARTS[1:]
     assert check_promise(eh.quotas.FairUCB, rounds=50, cases=20).kinds == ()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_the_rule_withstands_every_pair_and_triple():
+    report = check_promise(eh.quotas.DeadlineLearn, rounds=60, cases=40)
+    assert report.kinds == PARTS[1:]
+    assert report.conversations > 9 * 8 / 2 + 9 * 8 * 7 / 6
+
+
+def test_a_broken_promise_is_exit_code_1_and_its_smallest_case_comes_first(scratch_registry, capsys):
+    scratch_registry(LooksAtNoDeadline)
+    assert main("quotas/broken", rounds=50, cases=2) == 1
+    found = r"breaks its promise in round [1-8]: arm .*\{0: \"\d/\d\", 1: \"\d/\d\"[^}]*\}, offers="
+    assert re.search(f"quotas/broken: FAILED: LooksAtNoDeadline {found}", capsys.readouterr().out)

@@ -20,10 +20,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evenhand.promises.clause import Clause
-from evenhand.promises.promise import Promise
+from evenhand.promises.promise import Offers
 from evenhand.protocol import Label
 
-__all__ = ["Allowed", "CheckerCounts", "Game", "bits", "offers_of"]
+__all__ = ["Allowed", "CheckerCounts", "Game", "bits", "choices"]
 
 AHEAD = 4
 MOST_STATES = 1_500
@@ -64,13 +64,19 @@ class Count(NamedTuple):
             return self.start - sum(last) if len(last) == self.length else 0
         return plays - self.limit(rounds) if self.clause.kind == "cap" else self.limit(rounds) - plays
 
-    def state(self, at: At) -> At:
-        """Return the same standing as a state that comes again; what is beyond `AHEAD` is forgotten."""
+    def cycled(self, at: At) -> At:
+        """Return the same standing as one that comes again."""
         rounds, plays, last = at
         if self.length:
             return 0, 0, last
         cycles = rounds // self.period
-        rounds, plays = rounds - cycles * self.period, plays - cycles * self.step
+        return rounds - cycles * self.period, plays - cycles * self.step, ()
+
+    def state(self, at: At) -> At:
+        """Return the same standing as a state that comes again; what is beyond `AHEAD` is forgotten."""
+        rounds, plays, last = self.cycled(at)
+        if self.length:
+            return rounds, plays, last
         limit = self.limit(rounds)
         return rounds, max(plays, limit - AHEAD) if self.clause.kind == "cap" else min(plays, limit + AHEAD), ()
 
@@ -112,16 +118,13 @@ def after_round(counts: Sequence[Count], at: Sequence[At], offered: int, played:
     )
 
 
-def offers_of(promise: Promise, live: Sequence[Label]) -> list[int]:
+def choices(live: Sequence[Label], offers: Offers, plays: int) -> list[tuple[Label, ...]]:
     """Return everything that may be on offer, of the arms that are not retired."""
-    arms = promise.arms
-    if promise.offers == "all":
-        return [bits(live, arms)]
+    if offers == "all":
+        return [tuple(live)]
     some = [c for n in range(1, len(live) + 1) for c in itertools.combinations(live, n)]
-    if promise.offers != "any":
-        named = set(promise.offers)
-        some = [offer for offer in some if len(named & {*offer}) >= min(promise.plays, len(offer))]
-    return [bits(offer, arms) for offer in some]
+    named = set(live if offers == "any" else offers)
+    return [offer for offer in some if len(named & {*offer}) >= min(plays, len(offer))]
 
 
 def slates(offered: int, plays: int) -> list[int]:
@@ -172,12 +175,15 @@ class CheckerCounts:
         kept = [(count, at) for count, at in zip(self.counts, self.at, strict=True) if count.clause.arms != (arm,)]
         self.counts, self.at = tuple(count for count, _ in kept), tuple(at for _, at in kept)
 
-    def add(self, arm: Label, share: Fraction, slack: int, wait: int) -> None:
-        """An arm is owed a share from so many rounds on."""
-        self.retire(arm)
+    def add(
+        self, arm: Label, share: Fraction, slack: int, wait: int, cap: Fraction | None = None, ahead: int = 0
+    ) -> None:
+        """An arm is owed a share from so many rounds on, and has a cap."""
         if share:
             self.counts += (count_of(Clause("floor", (arm,), share, slack), self.arms, -wait * share),)
-            self.at += (START,)
+        if cap is not None:
+            self.counts += (count_of(Clause("cap", (arm,), cap, ahead), self.arms),)
+        self.at += (START,) * (len(self.counts) - len(self.at))
 
 
 class Allowed(NamedTuple):

@@ -29,8 +29,8 @@ import numpy as np
 from evenhand import registry
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, expected
 from evenhand.policy.traits import traits_of
+from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.promise import Promise
-from evenhand.promises.reading import key_of
 from evenhand.rng import Seed, draw_seed
 from tests.promises.generated_promises import PARTS, Case, drawn_case
 from tests.promises.trial import Trial, Wishes
@@ -64,22 +64,18 @@ class PromiseReport:
 
     Attributes
     ----------
-    conversations, rounds : how many, in all.
+    conversations : how many, in all.
     refused : the shares that the class refused, by how many.
     worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares, None
         where none were tried.
     kinds : what else was tried, alone, in pairs and in triples: sets, slates, caps, windows, arms on offer,
         changes, lottery.
-    needless : how many proposals were refused that some rule could grant, of those that the game of small promises
-        judged.
     """
 
     conversations: int
-    rounds: int
     refused: int
     worst_shortfall: int | None
-    kinds: tuple[str, ...] = ()
-    needless: int = 0
+    kinds: tuple[str, ...]
 
 
 class Adversary(Protocol):
@@ -170,7 +166,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     Parameters
     ----------
     policy_class : a class, or a function that returns a policy, with a parameter `shares` or `windows`; it is given a
-        list of fractions, a dict where sets of arms have shares, and where it has such parameters a `learner`, a
+        dict of fractions by arms and sets of arms, and where it has such parameters a `learner`, a
         `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
         round alone is checked. Where `grants_all` says so, `DeadlineLearn` refuses a proposal only where no rule that
@@ -206,7 +202,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
             search.converse(found, length, _drawn_adversary(random, _rates(found.promise)), random, judged)
     if search.conversations == 0:
         raise ArgumentError(expected("policy_class", "one that takes shares", f"{search.name}: {search.refusal}"))
-    return search.report(kinds)
+    return PromiseReport(search.conversations, len(search.refused), search.worst, kinds)
 
 
 def _combined(
@@ -233,8 +229,7 @@ class _Search:
     """Conversations with the policies of one class, and what came of them."""
 
     def __init__(self, policy_class: Any, seed: int) -> None:
-        self.conversations = self.rounds = self.needless = 0
-        self.worst: int | None = None
+        self.conversations, self.worst = 0, None
         self.refused: set[Shares] = set()
         self.refusal, self._seed = "", seed
         self._make: Callable[..., Any] = policy_class
@@ -249,11 +244,6 @@ class _Search:
     def takes(self, name: str) -> bool:
         """Return whether the constructor has such a parameter, or takes a promise as a whole."""
         return name in self._parameters or "promise" in self._parameters
-
-    def report(self, kinds: tuple[str, ...]) -> PromiseReport:
-        """Return what was tried."""
-        counted = self.conversations, self.rounds, len(self.refused), self.worst
-        return PromiseReport(*counted, kinds, self.needless)
 
     def knows(self, part: str) -> bool:
         """Return whether the class takes promises with such a part."""
@@ -303,8 +293,6 @@ class _Search:
                     f"{self.name} {what}, under {_written(trial.promise, case)} and {adversary} (seed {self._seed})"
                 )
         self.conversations += 1
-        self.rounds += rounds
-        self.needless += trial.needless
         if trial.worst is not None and case.parts == FLOORS:
             self.worst = trial.worst if self.worst is None else max(self.worst, trial.worst)
         return True
@@ -340,25 +328,14 @@ class _Search:
 
 
 def _parts(promise: Promise) -> dict[str, Any]:
-    """Return a promise as the arguments that make it, but for what may be on offer."""
-    alone = dict(zip(promise.arms, promise.shares, strict=True))
-    caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None}
-    return {
-        "shares": alone | dict(promise.sets) if promise.sets else list(promise.shares),
-        "tolerance": promise.tolerance,
-        "plays": promise.plays,
-        "caps": caps or None,
-        "cap_tolerance": promise.cap_tolerance,
-        "windows": {key_of(members): window for members, window in promise.windows} or None,
-    }
+    """Return a promise as the arguments that make it, without those that say nothing, and what may be on offer."""
+    return {name: value for name, value in promise_fields(promise).items() if name != "offers"}
 
 
 def _needed(case: Case) -> set[str]:
     """Return the parameters without which a promise cannot be made."""
-    said = _parts(case.promise) | {"shares": any(case.promise.shares) or case.promise.sets, "lottery": case.lottery}
-    return {
-        name for name, value in said.items() if value not in (None, False, (), 0.0) and (name, value) != ("plays", 1)
-    }
+    names = {*_parts(case.promise), *(() if case.lottery is None else ("lottery",))}
+    return names if case.promise.owes else names - {"shares"}
 
 
 def _fixed(shares: Shares, tolerance: float) -> Case:

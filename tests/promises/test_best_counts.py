@@ -29,21 +29,23 @@ def drawn_promise(random):
     return read_promise(shares, slack[0], caps, slack[1], windows, plays, audited=True)
 
 
-def least_loss_by_scipy(promise, gaps, round, plays):
-    """The same programme, written anew."""
-    rows, limits = [], []
-    for clause in promise.clauses:
-        inside = np.array([float(arm in clause.arms) for arm in promise.arms])
-        if clause.kind == "window":
-            rows, limits = [*rows, -inside], [*limits, -clause.rate[0] * (round // clause.rate[1])]
-        elif clause.kind == "cap":
-            rows, limits = [*rows, inside], [*limits, math.ceil(clause.rate * round) + promise.cap_tolerance]
-        else:
-            least = max(0, math.floor(clause.rate * round) - promise.tolerance)
-            rows, limits = [*rows, -inside], [*limits, -least]
-    every = [[1.0] * len(gaps)]
-    found = linprog(gaps, rows or None, limits or None, every, [plays * round], bounds=(0, round))
-    return found.fun if found.status == 0 else math.nan
+def best_by_scipy(promise, worth, limits, rounds=1):
+    """What the best counts earn that keep the clauses within these limits, NaN where none do: the programme, written
+    anew."""
+    signs = [1 if clause.kind == "cap" else -1 for clause in promise.clauses]
+    rows = [[s * (arm in c.arms) for arm in promise.arms] for s, c in zip(signs, promise.clauses, strict=True)]
+    limits, every = [s * limit for s, limit in zip(signs, limits, strict=True)], [[1.0] * len(worth)]
+    found = linprog(-worth, rows or None, limits or None, every, [promise.plays * rounds], bounds=(0, rounds))
+    return -found.fun if found.status == 0 else math.nan
+
+
+def least_loss(promise, gaps, round):
+    limits = {
+        "window": lambda rate: rate[0] * (round // rate[1]),
+        "cap": lambda rate: math.ceil(rate * round) + promise.cap_tolerance,
+        "floor": lambda rate: max(0, math.floor(rate * round) - promise.tolerance),
+    }
+    return -best_by_scipy(promise, -gaps, [limits[clause.kind](clause.rate) for clause in promise.clauses], round)
 
 
 def test_every_promise_is_compared_with_the_best_that_keeps_it():
@@ -57,7 +59,7 @@ def test_every_promise_is_compared_with_the_best_that_keeps_it():
         gaps = random.integers(0, 5, len(promise.arms)) / 10  # with ties
         rounds, nothing = np.array([1, 7, 100, 4321]), np.zeros((4, len(gaps)))
         found = -fair_regret(nothing, gaps, promise, rounds, promise.plays)
-        wanted = [least_loss_by_scipy(promise, gaps, int(t), promise.plays) for t in rounds]
+        wanted = [least_loss(promise, gaps, int(t)) for t in rounds]
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
         judged += not np.isnan(wanted).any()
     assert judged >= many(20)

@@ -122,6 +122,7 @@ REFUSED = [
     ),
     ({"shares": A, "windows": 5}, "windows: expected a dict"),
     ({"shares": A, "windows": {"c": (3, 2)}}, "1 <= plays <= rounds"),
+    *(({"windows": {"a": rounds, "b": 3}}, r"windows\['a'\]") for rounds in (0, "x", True)),
     ({"shares": A, "windows": {"c": 10**7}}, "1,000,000"),
     ({"windows": {"a": (20_000, 100_000), "b": 9}}, "10,000 plays"),
     ({"shares": {"d": 0.1}, "windows": {"a": 5}, "caps": {"a": 0.5}}, "has a window and a cap"),

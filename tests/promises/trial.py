@@ -13,7 +13,7 @@ from evenhand.protocol import Label
 from evenhand.quotas import DeadlineLearn
 from tests.promises.decision_claims import NEEDLESS, Evidence, Finding, arms_in, judge_chances, judge_reason
 from tests.promises.generated_promises import Case, drawn_promise
-from tests.promises.judge import CheckerCounts, Game, bits, offers_of
+from tests.promises.judge import CheckerCounts, Game, bits, choices
 from tests.promises.walked import grants_all
 
 __all__ = ["CLAIM", "NOT_PLAYABLE", "PROMISE", "Trial", "Wishes"]
@@ -72,7 +72,6 @@ class Trial:
     promise : what is promised now.
     pulls : how often each arm was played.
     worst : the largest number of plays by which a floor was behind what it was owed, None without floors.
-    needless : how many proposals were refused that some rule could grant, where that was judged.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Trial:
         self._offers, self._offered = self._offers_now(), 0
         self._waiting: list[Any] = []
         self._evidence = Evidence(len(self._arms))
-        self.pulls, self.needless = pulls, 0
+        self.pulls = pulls
         self.worst: int | None = None
 
     def round(self, checked: bool) -> Finding | None:
@@ -132,7 +131,8 @@ class Trial:
     def _offers_now(self) -> list[int]:
         """Return everything that may be on offer."""
         if "arms on offer" in self._case.parts:
-            return offers_of(self.promise, self._live)
+            every = choices(self._live, self.promise.offers, self.promise.plays)
+            return [bits(offer, self._arms) for offer in every]
         return [bits(self._live, self._arms)]
 
     def _drawn(self, choices: int) -> int:
@@ -154,9 +154,8 @@ class Trial:
             drawn = lottery is not None or chances is not None
             ranking, several = self._wishes.last, self.promise.plays
             found = judge_reason(decision, ranking, several, offered, played, allowed, floors, drawn)
-        if found is not None and found.fault == NEEDLESS:
-            self.needless += 1
-            found = found if exact else None
+        if found is not None and found.fault == NEEDLESS and not exact:
+            found = None
         if found is None and chances is not None and self._random is not None:
             floor = (lottery or 0.0) if exact else 0.0
             found = judge_chances(decision, self.promise, offered, played, allowed, floor)

@@ -12,7 +12,8 @@ from evenhand.promises.laminar import look
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.windows import MOST_STATES
 from tests.promises.generated_promises import drawn_promise
-from tests.reference.game import Cap, Floor, Game, Window
+from tests.promises.judge import choices, count_of
+from tests.reference.game import Game
 
 DEPTH = {1: 8, 2: 12, 3: 9, 4: 6}
 """How far the game is walked at first, by the number of arms; where it grants more than the rule, further."""
@@ -20,24 +21,16 @@ looked, opened = interpreted(look), interpreted(open_round)
 
 
 def begun(promise):
-    """The rule's parameters, its state before the first round, and the kernel that picks."""
+    """The rule's parameters, its state before the first round, and the kernels that pick and that grant at once."""
     state = rule_state(promise, (), np.zeros(4, np.uint64))
-    return rule_parameters(promise, ()), state, interpreted(selection_kernels(promise)[0])
+    return rule_parameters(promise, ()), state, *map(interpreted, selection_kernels(promise))
 
 
 def game_of(promise):
-    """The same promise, written anew from its arguments."""
-    places, slack = {arm: i for i, arm in enumerate(promise.arms)}, math.floor(promise.tolerance)
-    clauses = [Floor((i,), r, slack) for i, r in enumerate(promise.shares) if r]
-    clauses += [Floor(tuple(places[a] for a in members), r, slack) for members, r in promise.sets if r]
-    ahead = math.floor(promise.cap_tolerance)
-    clauses += [Cap((i,), c, ahead) for i, c in enumerate(promise.caps or ()) if c is not None]
-    clauses += [Window(tuple(places[a] for a in members), n, w) for members, (n, w) in promise.windows]
-    offers = promise.offers
-    if not isinstance(offers, str):
-        always = [places[a] for a in promise.offers]
-        offers = lambda some: sum(i in some for i in always) >= min(promise.plays, len(some))  # noqa: E731
-    return Game(clauses, len(promise.arms), promise.plays, offers)
+    """The same promise as a game, its arms by their positions."""
+    arms = range(len(promise.arms))
+    offers = [tuple(map(promise.arms.index, some)) for some in choices(promise.arms, promise.offers, promise.plays)]
+    return Game([count_of(clause, promise.arms) for clause in promise.clauses], arms, promise.plays, offers)
 
 
 def grants_all(promise):
@@ -65,7 +58,7 @@ class Walk:
 
     def __init__(self, promise):
         self.promise, self.game, self.exact = promise, game_of(promise), grants_all(promise)
-        self.params, self.state, self.pick = begun(promise)
+        self.params, self.state, self.pick, self.grant = begun(promise)
         self.books, self.now = self.game.begin, 0
 
     def depth(self, more=0):
@@ -97,7 +90,9 @@ class Walk:
         assert granted == allowed if self.exact else granted <= allowed, (said, granted, allowed)
         self.state.offered[:] = [arm in offered for arm in self.game.arms]
         self.state.scores[:] = scores
-        why = self.pick(self.params, self.state, self.now)
+        first = self.params, self.state, self.now, int(np.argmax(scores))
+        at_once = self.promise.plays == 1 and self.now % 3 and self.grant(*first)
+        why = AS_RANKED if at_once else self.pick(*first[:3])
         played = tuple(sorted(arm for arm in self.state.chosen.tolist() if arm >= 0))
         ranks = sorted(range(len(scores)), key=lambda arm: -scores[arm])
         ranked = {arm: place for place, arm in enumerate(ranks) if scores[arm] > -np.inf}
@@ -112,7 +107,8 @@ class Walk:
     def rounds(self, count, rng):
         arms = len(self.promise.arms)
         for _ in range(count):
-            ranking = rng.sample(range(arms), rng.choice([arms, arms, 1]))
+            # one ranking round after round presses hardest
+            ranking = [*range(arms)] if rng.random() < 0.4 else rng.sample(range(arms), rng.choice([arms, arms, 1]))
             scores = [-float(ranking.index(arm)) if arm in ranking else -np.inf for arm in range(arms)]
             self.round(rng.choice(self.game.offers), scores)
 

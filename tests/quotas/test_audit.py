@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import Promise, audit
-from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
+from evenhand.errors import SharesError, TableError, UnknownArmError
 from evenhand.quotas import LoggedArms
 from tests.fuzzing import many
 from tests.naming import named
+from tests.quotas.test_audit_promises import compare
 from tests.reference import quotas as slow
 from tests.strategies import any_shares, tolerances
 
@@ -34,11 +35,8 @@ def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows
     promise = Promise(named, tolerance)
     expected = slow.audit(promise.shares, tolerance, codes)
 
-    assert finding.kept == (expected["first"] is None)
-    assert finding.rounds == rows
-    assert finding.rounds_in_violation == expected["rounds_in_violation"]
-    first = expected["first"]
-    assert finding.first_violation == (None if first is None else (first[0], labels[first[1]]))
+    floors = [("floor", one.arms, one.rate, one.slack, None, 1, rows) for one in promise.floors]
+    compare(finding, [((labels[code],), labels, None) for code in codes], floors)
     assert finding.arms["arm"].tolist() == labels
     assert finding.arms["pulls"].tolist() == expected["pulls"]
     assert finding.arms["rounds_in_violation"].tolist() == expected["by_arm"]
@@ -61,23 +59,6 @@ def test_one_share_serves_every_arm_of_the_log_and_whole_numbers_stay_numbers():
     assert finding.arms["arm"].tolist() == [1, 3]
     assert finding.first_violation == (6, 3)
     assert isinstance(finding.worst_arm, int)
-
-
-@pytest.mark.parametrize(
-    ("frame", "shares", "tolerance", "error", "words"),
-    [
-        ({"item": ["a", "b"]}, {"a": 0.5}, 0, UnknownArmError, "column 'item', row 2: expected an arm that has"),
-        ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: expected one of \['other'\], got 'item'"),
-        ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
-        ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
-        ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
-        ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: expected"),
-    ],
-    ids=named,
-)
-def test_what_cannot_be_audited_is_refused(frame, shares, tolerance, error, words):
-    with pytest.raises(error, match=words):
-        audit.promise(pd.DataFrame(frame), arm="item", shares=shares, tolerance=tolerance)
 
 
 SHARES = {"a": 0.5, "b": 0.5}

@@ -10,34 +10,39 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import audit
-from evenhand.errors import SharesError, TableError, UnknownArmError
+from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
+from evenhand.promises.clause import Clause
 from tests.fuzzing import many
 from tests.naming import named
-from tests.reference import quotas as slow
+from tests.reference.books import counted
 
 ARMS = ("a", "b", "c", "d")
 
 
 def compare(finding, rounds, clauses):
-    """The findings are those of the slow twin, each row of the table of promises included."""
-    expected = slow.breaches(rounds, clauses)
-    table = finding.promises
-    assert len(table) == len(clauses)
+    """The findings are those of the slow twin, each row of the table of promises included.
+
+    `rounds` are (arms played, arms on offer, segment); a clause is (kind, arms, limit, slack, segment, first round,
+    last round).
+    """
+    spans = [(first - 1, last) for *_, first, last in clauses]
+    found, broken = counted([Clause(*one[:4]) for one in clauses], rounds, spans)
+    mine = [found[segment, number] for number, (*_, segment, _, _) in enumerate(clauses)]
     assert finding.rounds == len(rounds)
-    assert finding.kept == (not expected)
-    assert finding.rounds_in_violation == len({t for t, _, _ in expected})
-    for number, row in enumerate(table.to_dict("records")):
-        mine = [(t, by) for t, which, by in expected if which == number]
-        most = max((by for _, by in mine), default=0)
-        assert row["promise"] == clauses[number][0]
-        assert row["rounds_in_violation"] == len(mine)
-        assert row["first_broken"] == (mine[0][0] if mine else 0)
-        assert row["broken_by"] == most
-        assert row["worst_round"] == next((t for t, by in mine if by == most), 0)
-    if expected:
-        t, number, by = min(expected, key=lambda one: one[:2])
+    assert finding.kept == (not any(broken))
+    assert finding.rounds_in_violation == sum(broken)
+    for row, (kind, *_), one in zip(finding.promises.to_dict("records"), clauses, mine, strict=True):
+        assert row["promise"] == kind
+        assert row["rounds_in_violation"] == one["times"]
+        assert (row["first_broken"], row["broken_by"], row["worst_round"]) == (
+            one["first"],
+            one["most"],
+            one["most_at"],
+        )
+    if any(broken):
+        t, number = min((one["first"], number) for number, one in enumerate(mine) if one["first"])
         kind, arms, limit, _, segment, _, _ = clauses[number]
-        breach = finding.first_breach
+        breach, by = finding.first_breach, mine[number]["first_by"]
         assert (breach.promise, breach.arms, breach.limit, breach.round, breach.by, breach.segment) == (
             *(kind, tuple(arms), limit, t, by, segment),
         )
@@ -190,6 +195,12 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
     ("options", "error", "words"),
     [
         ({}, SharesError, "shares: expected shares, caps or windows to check, got None"),
+        ({"shares": {"a": 0.5}}, UnknownArmError, "column 'who', row 2: expected an arm that has"),
+        ({"arm": "item", "shares": 0.5}, TableError, r"column: expected one of \['who', .*\], got 'item'"),
+        ({"frame": pd.DataFrame({"who": []}), "shares": 0.5}, TableError, "column 'who': no rows"),
+        ({"shares": 0.7}, SharesError, r"sum to 1\.4"),
+        ({"shares": {"a": -1, "b": 0}}, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
+        ({"shares": 0.5, "tolerance": -1}, ArgumentError, "tolerance: expected"),
         ({"shares": 0.1, "caps": 0.05}, SharesError, r"caps\['a'\]: expected at least its share"),
         ({"shares": 0.1, "caps": 0.4}, SharesError, "sum of at least 1"),
         ({"windows": {"a": 2, "b": (2, 3)}}, SharesError, "more than 1 by"),
@@ -210,7 +221,7 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
 )
 def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
     with pytest.raises(error, match=words):
-        audit.promise(pd.DataFrame(LOG), arm="who", **options)
+        audit.promise(**{"frame": pd.DataFrame(LOG), "arm": "who"} | options)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from tests.promises.generated_promises import drawn_promise
-from tests.promises.test_split import KINDS
+from tests.promises.test_split import KINDS, frame
 from tests.reference.books import counted
 
 ROUNDS = 7
@@ -37,11 +37,6 @@ def anything(promise, rounds, chance, offering):
         offered = chance.sample(promise.arms, chance.randrange(least, len(promise.arms) + 1))
         log.append((offered, chance.sample(offered, promise.plays)))
     return log
-
-
-def frame(log):
-    offers, arms = zip(*log, strict=True)
-    return pd.DataFrame({"arm": [list(each) for each in arms], "on": [list(each) for each in offers]})
 
 
 @pytest.mark.parametrize("kinds", [*KINDS, {"windows", "arms on offer"}], ids=lambda kinds: " and ".join(sorted(kinds)))

@@ -1,10 +1,10 @@
 """Several arms a round, arms that are not on offer, and promises that change in mid-run, through ask and tell."""
 
-import math
 import random
 import warnings
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
-from evenhand.learners import UCB1, Thompson, TsallisINF
+from evenhand.learners import UCB1, LinUCB, Thompson, TsallisINF
+from evenhand.promises.clause import Clause
 from evenhand.quotas import LFG, DeadlineLearn, FairUCB
 from tests.fuzzing import many
+from tests.promises.judge import CheckerCounts
+from tests.reference.quotas import LFG as Twin
 from tests.strategies import Stubborn
 
 
@@ -37,32 +40,9 @@ def test_a_slate_is_told_whole_or_not_at_all():
         policy.tell(decision, [0.0, 1.0])
 
 
-class Claims:
-    """What a change owes, in fractions: N >= floor(r t + carried) - a since the last change, and G(s) >= 0 by counting
-    every round up to far beyond what any of them needs."""
-
-    def __init__(self, shares, slack):
-        self.shares, self.slack, self.carried = shares, slack, dict.fromkeys(shares, F(0))
-        self.rounds, self.plays = 0, dict.fromkeys(shares, 0)
-
-    def behind(self, arm):
-        return max(F(0), self.shares[arm] * self.rounds + self.carried[arm] - self.plays[arm])
-
-    def fits(self, shares, carried):
-        def needed(s):
-            return sum(max(0, math.floor(shares[arm] * s + carried[arm]) - self.slack) for arm in shares)
-
-        return all(needed(s) <= s for s in range(1, 300))
-
-    def change(self, shares):
-        lags = {arm: self.behind(arm) for arm in self.shares}
-        self.carried = dict.fromkeys(shares, F(0))
-        for arm in sorted(lags, key=lambda arm: -lags[arm]):
-            tried = self.carried | {arm: lags[arm]}
-            if shares[arm] and self.fits(shares, tried):
-                self.carried = tried
-        self.shares, self.rounds, self.plays = shares, 0, dict.fromkeys(shares, 0)
-        return {arm: lag for arm, lag in lags.items() if lag > self.carried[arm]}
+def fits(books):
+    """Whether all floors can be kept from the start, by counting every round far beyond what any of them needs."""
+    return all(sum(max(0, count.limit(s)) for count in books.counts) <= s for s in range(1, 300))
 
 
 @settings(max_examples=many(40), deadline=None)
@@ -75,21 +55,26 @@ def test_what_is_carried_and_dropped_is_exact(seed, slack, saved):
         whole = max(1, sum(weights) + rest)
         return {arm: F(weight, whole) for arm, weight in zip("abc", weights, strict=True)}
 
+    def begun(shares, carried):
+        return CheckerCounts(
+            [Clause("floor", (arm,), shares[arm], slack) for arm in "abc" if shares[arm]], "abc", carried
+        )
+
     shares = drawn()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        policy, claims = DeadlineLearn(Stubborn(rng.randrange(3)), shares, slack), Claims(shares, slack)
+        policy, books = DeadlineLearn(Stubborn(rng.randrange(3)), shares, slack), begun(shares, {})
         for round in range(60):
-            arm = policy.ask().arm
-            claims.rounds += 1
-            claims.plays[arm] += 1
-            for other in "abc":
-                owed = math.floor(claims.shares[other] * claims.rounds + claims.carried[other]) - slack
-                assert claims.plays[other] >= owed
+            assert books.enter(0b111, 1 << policy.ask().index) is None
             if rng.random() < 0.4:
-                shares = drawn()
-                expected = claims.change(shares)
-                assert policy.change(shares) == {arm: float(lag) for arm, lag in expected.items()}
+                shares, claims, carried = drawn(), books.claims("abc"), {}
+                for members, lag in sorted(claims.items(), key=lambda one: -one[1]):  # the largest first
+                    (arm,) = members
+                    if shares[arm] and fits(begun(shares, carried | {members: lag})):
+                        carried[members] = lag
+                dropped = {arm: float(claims[members]) for members in claims.keys() - carried for arm in members}
+                assert policy.change(shares) == dropped
+                books = begun(shares, carried)
             if saved and round == 30:
                 rebuilt = policy.snapshot()
                 policy = DeadlineLearn.restored(rebuilt | {"state": list(rebuilt["state"])})
@@ -163,7 +148,23 @@ def refusals():
     return [
         (lambda: made(caps={"z": 0.4}, arms=["a", "b", "c"]), SharesError, "no arm 'z'"),
         (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
+        *(
+            (lambda lottery=lottery: made(lottery=lottery), ArgumentError, "lottery: exp")
+            for lottery in (1.5, "much", True)
+        ),
+        (lambda: made(tolerance=1e300, lottery=0.5), ArgumentError, "tolerance: expected"),
+        (lambda: made(hard_caps=True), ArgumentError, "hard_caps: expected False without a lottery"),
+        (lambda: made(lottery=0.5, hard_caps="yes"), ArgumentError, "hard_caps"),
+        (lambda: LFG([0.2, 0.3], 5.0, 3), ArgumentError, "plays: expected at most 2"),
+        (lambda: LFG([0.2, 0.3], 5.0, 0), ArgumentError, "plays"),
+        (lambda: LFG([0.9, 0.8], 5.0, 1), SharesError, "more than 1"),
+        (lambda: LFG([0.2, 0.3], 5.0).ask(available=[]), ArgumentError, "at least one"),
         (lambda: DeadlineLearn(TsallisINF(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
+        (
+            lambda: DeadlineLearn(UCB1(arms=3), [0.2, 0.2], arms=["a", "b"]),
+            ArgumentError,
+            "learner: expected one for the",
+        ),
         (lambda: made().ask(available=[]), ArgumentError, "at least one"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),
@@ -292,3 +293,37 @@ def test_a_policy_with_a_new_arm_is_saved_and_kept_in_a_study_whatever_its_learn
     assert arms[0] == arms[1] == arms[2]
     assert {"a", "b", "new"} == set(arms[0]) == set(arms[3])
     assert study.verify().ok
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+def test_contextual_tickets_stay_open_while_an_arm_is_added(plays, tmp_path):
+    policy = DeadlineLearn(LinUCB(), {"a": 0.3, "b": 0.2, "c": 0.1}, plays=plays)
+    few, more = np.arange(6.0).reshape(3, 2) / 6, np.arange(8.0).reshape(4, 2) / 8
+    told, forgotten = policy.ask(few), policy.ask(few)
+    policy.add("d", 0.1)
+    late = policy.ask(more)
+    eh.save(policy, tmp_path / "open.evenhand")
+    other = eh.load(tmp_path / "open.evenhand")
+    assert other.open_tickets == policy.open_tickets
+    for one in (policy, other):
+        for decision in (told, late):
+            one.tell(decision.id, [1.0, 0.5] if plays == 2 else 1.0)
+        one.forget(forgotten.id)
+    assert [policy.ask(more).arms for _ in range(20)] == [other.ask(more).arms for _ in range(20)]
+
+
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_the_arms_of_lfg_are_those_of_its_slow_twin_whoever_sleeps(plays):
+    shares, rng = [0.4, 0.3, 0.1, 0.0, 0.15], random.Random(plays)
+    policy, twin = LFG(shares, 20.0, plays), Twin(shares, 20.0)
+    for _ in range(300):
+        offered = rng.sample(range(5), rng.randint(1, 5)) if rng.random() < 0.7 else list(range(5))
+        decision = policy.ask(available=offered) if len(offered) < 5 else policy.ask()
+        weights = twin.weights()
+        best = sorted(offered, key=lambda arm: (-weights[arm], arm))[:plays]
+        assert list(decision.indexes) == best
+        twin.pulled_all(best)
+        rewards = [float(rng.random() < 0.5) for _ in best]
+        policy.tell(decision, rewards if plays > 1 else rewards[0])
+        for arm, reward in zip(best, rewards, strict=True):
+            twin.update(arm, reward)

@@ -184,18 +184,8 @@ def test_the_command_reads_large_files_in_batches(tmp_path, monkeypatch, ending)
     frame = pd.DataFrame({"item": rng.choice(["01", "1", "x"], 300), "offered": "01,1,x", "where": "here"})
     path = tmp_path / f"log.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
-    given = (
-        "audit",
-        path,
-        "--arm",
-        "item",
-        "--shares",
-        "01=0.4,1=0.1,x=0",
-        "--window",
-        "x=9",
-        "--available",
-        "offered",
-    )
+    promised = ("--shares", "01=0.4,1=0.1,x=0", "--window", "x=9")
+    given = ("audit", path, "--arm", "item", *promised, "--available", "offered")
     whole = call(*given, "--segment", "where", "--json")
     read = []
     monkeypatch.setattr(tables, "LARGE", 0)

@@ -17,7 +17,7 @@ from evenhand.quotas import DeadlineLearn, FairLearn, proposer
 from evenhand.rng import child
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
-from tests.reference.pending_proposal import held_rounds
+from tests.reference.quotas import held_rounds
 
 ARMS = ["a", "b", "c"]
 MEANS = {"a": 0.3, "b": 0.8, "c": 0.5}

@@ -6,14 +6,13 @@ from fractions import Fraction as F
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import linprog
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.promises.promise import read_promise
 from evenhand.quotas import price
 from tests.fuzzing import many
-from tests.promises.test_best_counts import drawn_promise
+from tests.promises.test_best_counts import best_by_scipy, drawn_promise
 
 MEANS = {"a": 0.7, "b": 0.5, "c": 0.2}
 PROMISES = {
@@ -33,16 +32,6 @@ def log_of(promise, seed, rows=6000):
     return pd.DataFrame({"arm": arms, "reward": random.random(rows) < [MEANS[arm] for arm in arms]})
 
 
-def by_scipy(promise, means, rates):
-    """The best value of shares under these rates of the clauses, NaN where none keep them."""
-    signs = [1 if clause.kind == "cap" else -1 for clause in promise.clauses]
-    rows = [[s * (arm in c.arms) for arm in promise.arms] for s, c in zip(signs, promise.clauses, strict=True)]
-    limits = [s * r for s, r in zip(signs, rates, strict=True)]
-    every = [[1.0] * len(means)]
-    found = linprog(-means, rows or None, limits or None, every, [promise.plays], bounds=(0, 1))
-    return -found.fun if found.status == 0 else math.nan
-
-
 @pytest.mark.parametrize("seed", range(many(60)))
 def test_every_price_is_what_scipy_finds(seed):
     """The cost, and what each clause costs, and would cost with a point more or less."""
@@ -54,13 +43,13 @@ def test_every_price_is_what_scipy_finds(seed):
     except ArgumentError:
         return
     rates = [c.rate[0] / c.rate[1] if c.kind == "window" else float(c.rate) for c in promise.clauses]
-    kept, free = by_scipy(promise, means, rates), np.sort(means)[-promise.plays :].sum()
+    kept, free = best_by_scipy(promise, means, rates), np.sort(means)[-promise.plays :].sum()
     assert (found.cost, found.free, found.kept) == pytest.approx((free - kept, free, kept), abs=1e-9)
     assert found.low == found.high == found.cost
     for i, row in enumerate(found.clauses.itertuples()):
         cap, point = row.promise == "cap", 0.01
         moved = [
-            by_scipy(promise, means, [*rates[:i], rate, *rates[i + 1 :]])
+            best_by_scipy(promise, means, [*rates[:i], rate, *rates[i + 1 :]])
             for rate in (rates[i] + (-point if cap else point), rates[i] - (-point if cap else point), float(cap))
         ]
         wanted = kept - moved[0], moved[1] - kept, moved[2] - kept

@@ -15,12 +15,13 @@ from evenhand.checks.reasons import check_reasons
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Thompson, TsallisINF
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
-from tests.reference.promises import Caps, Sets
+from tests.promises.walked import game_of
 from tests.strategies import Stubborn
 
 PROPOSAL = "the learner's proposal"
 SHARES = (F(1, 3), F(1, 4), F(0))
 CAPS = (F(1, 2), F(1, 3), F(1, 2))
+ALL = (0, 1, 2)
 
 
 class Drawn:
@@ -40,12 +41,15 @@ class Drawn:
 @pytest.mark.filterwarnings("ignore:learner. Drawn names an arm")
 @pytest.mark.parametrize("ranks", [False, True])
 def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
-    game, seen = Caps(SHARES, CAPS, 0, 0), set()
-    floors = Sets([((arm,), share) for arm, share in enumerate(SHARES)], 0)
+    game, floors, seen = (
+        game_of(Promise(SHARES, caps=CAPS, offers="all")),
+        game_of(Promise(SHARES, offers="all")),
+        set(),
+    )
     for seed in range(10):
-        policy, now, due = DeadlineLearn(Drawn(seed, ranks), SHARES, caps=list(CAPS)), game.start, floors.start
+        policy, now, due = DeadlineLearn(Drawn(seed, ranks), SHARES, caps=list(CAPS)), game.begin, floors.begin
         for round in range(1, 41):
-            before, allowed = [*policy.pulls.values()], game.may_play(now)
+            before, allowed = [*policy.pulls.values()], {arm for (arm,) in game.allowed(now, ALL, 12)}
             decision = policy.ask()
             policy.tell(decision, 0.0)
             wishes = policy.learner.wishes
@@ -54,12 +58,12 @@ def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
             assert not granted or decision.index == granted[0]
             mine = decision.index == wishes[0]
             assert (decision.reason == PROPOSAL) == mine
-            owed = wishes[0] not in floors.may_play(due)
+            owed = (wishes[0],) not in floors.allowed(due, ALL, 12)
             assert (decision.reason_code == "forced") == (not mine and owed)
             assert (decision.reason_code == "capped") == (not mine and not owed)
             assert mine or owed or before[wishes[0]] + 1 > math.ceil(CAPS[wishes[0]] * round)
             seen.add(decision.reason)
-            now, due = game.after(now, decision.index), floors.after(due, decision.index)
+            now, due = (one.after(at, ALL, decision.indexes) for one, at in ((game, now), (floors, due)))
     assert len(seen) == 3
 
 

@@ -26,8 +26,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from tests.cli.shell import answer
 from tests.quotas.board import quietly
-from tests.reference.prices import priced_rounds, settle
-from tests.reference.quotas import kept
+from tests.reference.quotas import kept, priced_rounds, settle
 
 SHARES = {"a": 0, "b": F(3, 10), "c": F(1, 4)}
 TOP = reason("test: the highest", "optimistic")

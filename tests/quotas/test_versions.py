@@ -75,24 +75,23 @@ class Run:
         # a policy made again from a file has a learner of its own
         self.policy.learner.wishes = [[self.arms.index(arm) for arm in ranking]]
         given = {} if set(offered) == set(twin.live) else {"available": list(offered)}
-        before = twin.books
+        before = twin.game(twin.counts), twin.at
         decision = self.policy.ask(**given)
         played = decision.arms if self.policy.plays > 1 else (decision.arm,)
         if self.lottery is None:
-            self.judge(before, offered, ranking, played)
+            self.judge(*before, offered, ranking, played)
         broken = twin.enter(offered, played)
-        assert not broken, (broken, self.policy.promise)
+        assert broken is None, (broken, self.policy.promise)
         self.policy.forget(decision)
 
-    def judge(self, before, offered, ranking, played):
+    def judge(self, game, books, offered, ranking, played):
         """Every slate that the ranking puts before the one that was played is refused by the game."""
-        game, books = self.twin.game(before)
         place = {arm: i for i, arm in enumerate(ranking)}
         key = lambda slate: sorted(place[arm] for arm in slate)  # noqa: E731
         for slate in sorted(game.slates(offered), key=key):
             if set(slate) == set(played):
                 break
-            assert is_refused(game, game.after(books, offered, slate)), (slate, played, self.policy.promise, before)
+            assert is_refused(game, game.after(books, offered, slate)), (slate, played, self.policy.promise, books)
 
     def change(self):
         rng, policy, twin = self.rng, self.policy, self.twin
@@ -105,9 +104,8 @@ class Run:
         for members in names:
             tried = twin.carried(kept | {members: claims[members]})
             if tried is not None:
-                assert is_refused(*twin.game(tried), depth=10), (tried, claims)
-        twin.books = twin.carried(kept)
-        assert twin.books is not None
+                assert is_refused(twin.game(tried.counts), tried.at, depth=10), (tried.counts, claims)
+        twin.counts = twin.carried(kept).counts
 
     def retire(self):
         arm = self.rng.choice(self.twin.live)

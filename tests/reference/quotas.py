@@ -102,9 +102,6 @@ class LFG:
         ]
         return [queue + self.eta * bound for queue, bound in zip(self.queues, bounds, strict=True)]
 
-    def pulled(self, arm):
-        self.pulled_all([arm])
-
     def pulled_all(self, arms):
         self.round += 1
         self.queues = [
@@ -120,14 +117,13 @@ class LFG:
 def audit(shares, tolerance, decisions):
     """Everything that an audit reports, counted the long way: after every row, for every arm, in fractions."""
     k = len(shares)
-    pulls, worst, worst_round = [0] * k, [Fraction(0)] * k, [0] * k
+    pulls, worst = [0] * k, [Fraction(0)] * k
     broken_rounds, broken_by_arm, first = 0, [0] * k, None
     for t, arm in enumerate(decisions, start=1):
         pulls[arm] += 1
         broken = [math.floor(share * t) - n > tolerance for share, n in zip(shares, pulls, strict=True)]
         for i, behind in enumerate(shortfalls(shares, pulls, t)):
-            if behind > worst[i]:
-                worst[i], worst_round[i] = behind, t
+            worst[i] = max(worst[i], behind)
             broken_by_arm[i] += broken[i]
         broken_rounds += any(broken)
         if first is None and any(broken):
@@ -135,35 +131,48 @@ def audit(shares, tolerance, decisions):
     return {
         "pulls": pulls,
         "worst": worst,
-        "worst_round": worst_round,
         "rounds_in_violation": broken_rounds,
         "by_arm": broken_by_arm,
         "first": first,
     }
 
 
-def breaches(rounds, clauses):
-    """Every (round, clause number, plays missing), counted the long way.
+def held_rounds(learner, shares, slack, payoffs):
+    """DeadlineLearn over a learner whose refused proposals are held: yield the arm of each round; `learner` is a policy
+    by itself, asked and told as if it were alone."""
+    pulls, wish = [0] * len(shares), None
+    for t, rewards in enumerate(payoffs):
+        if wish is None:
+            wish = learner.ask()
+        arm = deadline_learn(shares, slack, pulls, t, wish.index)
+        pulls[arm] += 1
+        if arm == wish.index:
+            learner.tell(wish, float(rewards[arm]))
+            wish = None
+        yield arm
 
-    `rounds` are (arms played, arms on offer, segment); a clause is (kind, arms, limit, slack, segment, first, last
-    round), rounds counted from 1. A clause is looked at after each round of its own: in its segment and its time, with
-    all of its arms on offer.
-    """
-    found = []
-    for number, (kind, arms, limit, slack, segment, first, last) in enumerate(clauses):
-        own = []
-        for t, (played, offered, where) in enumerate(rounds, start=1):
-            if not (first <= t <= last and where == segment and set(arms) <= set(offered)):
-                continue
-            own.append(sum(arm in played for arm in arms))
-            n, plays = len(own), sum(own)
-            if kind == "floor":
-                missing = math.floor(limit * n) - slack - plays
-            elif kind == "cap":
-                missing = plays - math.ceil(limit * n) - slack
-            else:
-                least, length = limit
-                missing = least - sum(own[-length:]) if n >= length else 0
-            if missing > 0:
-                found.append((t, number, missing))
-    return found
+
+def priced_rounds(scores, shares, slack):
+    """DeadlineLearn with prices: yield the arm and the prices after it of each round, whose arms have such `scores`."""
+    arms = range(len(shares))
+    pulls, prices, rounds = [0] * len(shares), [0.0] * len(shares), [0] * len(shares)
+    for t, said in enumerate(scores):
+        wish = max(arms, key=lambda i: said[i] + prices[i])
+        arm = deadline_learn(shares, slack, pulls, t, wish)
+        pulls[arm] += 1
+        settle(prices, rounds, shares, arm, arms)
+        yield arm, list(prices)
+
+
+def settle(prices, rounds, shares, arm, offered, most=1):
+    """Move the prices of the arms on offer once one is played; `rounds` counts in how many rounds each was."""
+    spread = [float(r) * (1 - float(r)) for r in shares]
+    lead = [math.sqrt(one) / 2 for one in spread]
+    fits = min(1, float(1 - sum(shares)) * math.sqrt(200) / sum(lead)) if any(lead) else 0
+    step = most / (2 * math.sqrt(sum(spread))) if sum(spread) else 0
+    for i in offered:
+        rounds[i] += 1
+        root = math.sqrt(rounds[i] + 200)
+        if shares[i]:
+            gone = float(shares[i]) + fits * lead[i] / root - (i == arm)
+            prices[i] = min(max(prices[i] + step / root * gone, 0), most)

@@ -18,10 +18,4 @@ A check that does not apply is skipped by name, with the reason.
 
 from evenhand.checks.contract import Check, check_policy, check_registered, check_world, examples
 
-__all__ = [
-    "Check",
-    "check_policy",
-    "check_registered",
-    "check_world",
-    "examples",
-]
+__all__ = ["Check", "check_policy", "check_registered", "check_world", "examples"]

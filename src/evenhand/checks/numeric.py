@@ -42,25 +42,20 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
         "checkpoints": kept,
         "stop": lambda done: None,
     }
-    fast = _same_in_plain_python(policy, world, seeds, None)
-    world.reset(SEED)
-    said = converse(policy, world, rounds // 2)
-    policy.engine.compile()
-    said += converse(policy, world, rounds - rounds // 2)
-    played = np.zeros((rounds, len(world.arms)), np.int64)
-    for row, entry in zip(played, said, strict=True):
-        row[entry["indexes"]] = 1
-    _same_pulls("the online object", np.cumsum(played, axis=0), fast.pulls)
-    schedule = _random_offers(policy, world.arms, rounds)
-    if schedule is not None:
+    offers = _random_offers(policy, world.arms, rounds)
+    schedules: dict[str, RoundSchedule | None] = {"the online object": None}
+    schedules |= {} if offers is None else {"the online object, told offers,": offers}
+    for name, schedule in schedules.items():
         fast = _same_in_plain_python(policy, world, seeds, schedule)
-        online, pulls = policy.fresh(arms=world.arms), np.zeros_like(played)
+        online, pulls = policy.fresh(arms=world.arms), np.zeros((rounds, len(world.arms)), np.int64)
         world.reset(SEED)
         for t in range(rounds):
-            decision = online.ask(*world.observe(), **schedule.arguments(t + 1))
+            if t == rounds // 2:
+                online.engine.compile()
+            decision = online.ask(*world.observe(), **({} if schedule is None else schedule.arguments(t + 1)))
             pulls[t, list(decision.indexes)] = 1
             online.tell(decision, *world.respond(decision))
-        _same_pulls("the online object, told offers,", np.cumsum(pulls, axis=0), fast.pulls)
+        _same_pulls(name, np.cumsum(pulls, axis=0), fast.pulls)
 
 
 def _same_in_plain_python(

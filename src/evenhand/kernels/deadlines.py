@@ -50,7 +50,7 @@ Journal of the ACM 20 (1973).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -117,34 +117,31 @@ def fall_due(numerators: Ints, steps: Ints, remainders: Ints, whole: Ints, rest:
         whole[arm] += 1
 
 
-class Paced(Protocol):
-    """The parameters of a rule: its shares in the integers that kernels use."""
+class DeadlineParams(NamedTuple):
+    """The parameters of a rule: its shares in the integers that kernels use, around those of a learner."""
 
-    @property
-    def numerators(self) -> Ints: ...
-    @property
-    def steps(self) -> Ints: ...
-    @property
-    def remainders(self) -> Ints: ...
-    @property
-    def denominator(self) -> int: ...
+    numerators: Ints
+    steps: Ints
+    remainders: Ints
+    denominator: int
+    learner: Any
 
 
-class Outlook(Protocol):
-    """The state of a rule: its positions, and what is known of the rounds to come."""
+class DeadlineState(NamedTuple):
+    """The state of a rule: its positions, and what is known of the rounds to come, around that of a learner."""
 
-    @property
-    def whole(self) -> Ints: ...
-    @property
-    def rest(self) -> Ints: ...
-    @property
-    def memo(self) -> Ints: ...
-    @property
-    def soonest(self) -> Ints: ...
-    @property
-    def ahead_whole(self) -> Ints: ...
-    @property
-    def ahead_rest(self) -> Ints: ...
+    pulls: Ints
+    whole: Ints
+    """whole + rest/R is when the arm's next owed pull falls due; rounded up it is the deadline."""
+    rest: Ints
+    memo: Ints
+    """(6,): see the head of this module; CLEAR = 0 if nothing is known; EARLIEST is an arm."""
+    soonest: Ints
+    """The earliest deadline in each block of arms, at the place of the walk."""
+    ahead_whole: Ints
+    """Positions (n_arms,) of the arms at the place of the walk, as `whole` and `rest` are now."""
+    ahead_rest: Ints
+    learner: Any
 
 
 def outlook(arms: int) -> tuple[Ints, Ints, Ints, Ints]:
@@ -162,7 +159,7 @@ def deadline(whole: Ints, rest: Ints, arm: int) -> int:
 
 
 @kernel
-def conclude(params: Paced, state: Outlook, s: int, left: int) -> None:
+def conclude(params: DeadlineParams, state: DeadlineState, s: int, left: int) -> None:
     """Note at the deadline `s`, with g(s) = `left` > 0, what is certain of all later rounds."""
     memo, whole, rest = state.memo, state.ahead_whole, state.ahead_rest
     gap, fractions, part = params.denominator, 0, 0
@@ -189,7 +186,7 @@ def conclude(params: Paced, state: Outlook, s: int, left: int) -> None:
 
 
 @routine
-def look(params: Paced, state: Outlook, now: int, until: int) -> None:
+def look(params: DeadlineParams, state: DeadlineState, now: int, until: int) -> None:
     """Walk the deadlines after round `now` up to `until`, a zero before it, or the proof that no zero follows."""
     memo, soonest, whole, rest = state.memo, state.soonest, state.ahead_whole, state.ahead_rest
     arms = whole.size
@@ -229,7 +226,7 @@ def look(params: Paced, state: Outlook, now: int, until: int) -> None:
 
 
 @kernel
-def due_next(params: Paced, whole: Ints, rest: Ints, first: int, end: int, s: int) -> tuple[int, int]:
+def due_next(params: DeadlineParams, whole: Ints, rest: Ints, first: int, end: int, s: int) -> tuple[int, int]:
     """Serve the arms first .. end - 1 that are due at `s`; return their earliest deadline now and how many were due."""
     soonest, due = NEVER, 0
     for arm in range(first, end):
@@ -243,7 +240,7 @@ def due_next(params: Paced, whole: Ints, rest: Ints, first: int, end: int, s: in
 
 
 @kernel
-def may_play(params: Paced, state: Outlook, now: int, due: int) -> bool:
+def may_play(params: DeadlineParams, state: DeadlineState, now: int, due: int) -> bool:
     """Return whether an arm with the deadline `due` may be played in the round after `now`."""
     if due > state.memo[CLEAR] and not now < state.memo[ZERO] < due:
         look(params, state, now, due)
@@ -251,7 +248,7 @@ def may_play(params: Paced, state: Outlook, now: int, due: int) -> bool:
 
 
 @kernel
-def only_one(params: Paced, state: Outlook, now: int) -> int:
+def only_one(params: DeadlineParams, state: DeadlineState, now: int) -> int:
     """Return the arm that must be played in the round after `now` where no other may, else -1; call it every round."""
     if state.memo[CLEAR] == BEYOND:
         return -1
@@ -267,7 +264,7 @@ def only_one(params: Paced, state: Outlook, now: int) -> int:
 
 
 @kernel
-def played(params: Paced, state: Outlook, arm: int) -> None:
+def played(params: DeadlineParams, state: DeadlineState, arm: int) -> None:
     """Enter a play of the arm, after `only_one` in the same round."""
     memo = state.memo
     due = deadline(state.whole, state.rest, arm)

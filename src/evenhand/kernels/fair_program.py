@@ -56,17 +56,9 @@ class Tree(NamedTuple):
 
 def tree(k: int) -> Tree:
     """Return scratch for k individuals."""
-    return Tree(
-        np.zeros(k, np.int64),
-        np.zeros(k, np.int64),
-        np.zeros(k),
-        np.zeros(k),
-        np.zeros(k, np.int64),
-        np.zeros(k),
-        np.zeros(k),
-        np.zeros(k, np.int64),
-        np.ones(k),
-    )
+    parent, upper, root, rigid = np.zeros((4, k), np.int64)
+    sums, sizes, shift, start = np.zeros((4, k))
+    return Tree(parent, upper, sums, sizes, root, shift, start, rigid, np.ones(k))
 
 
 @routine

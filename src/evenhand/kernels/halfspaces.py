@@ -48,16 +48,9 @@ class Simplex(NamedTuple):
 
 def simplex(m: int) -> Simplex:
     """Return scratch for m dimensions."""
-    return Simplex(
-        np.zeros((m, m)),
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m),
-        np.zeros(m, np.int64),
-        np.zeros(m, np.int64),
-        np.zeros(1, np.int64),
-    )
+    duals, costs, point, column = np.zeros((4, m))
+    basis, order = np.zeros((2, m), np.int64)
+    return Simplex(np.zeros((m, m)), duals, costs, point, column, basis, order, np.zeros(1, np.int64))
 
 
 @kernel

@@ -95,12 +95,12 @@ def settle_offers(promise: Any, given: Any) -> Any:
     offers = _read_offers(given, promise.arms, promise.plays)
     refused = _refuse_together(promise)
     if refused is None and offers in (None, "all"):
-        varied = limits_of(promise) or _refuse_varied(promise, ()) if offers is None else "said"
+        varied = limits_of(promise) or why_not_varied(promise) if offers is None else "said"
         offers = "all" if varied else "any"
         if offers == "all":
             refused = _refuse_fixed(promise)
     elif refused is None:
-        refused = _refuse_varied(promise, () if offers == "any" else offers)
+        refused = why_not_varied(promise, () if offers == "any" else offers)
     if refused is not None:
         raise SharesError(refused)
     return offers
@@ -332,7 +332,7 @@ def limits_of(promise: Any) -> dict[Label, Fraction]:
     return {arm: cap for arm, cap in caps if cap is not None and cap < 1}
 
 
-def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
+def why_not_varied(promise: Any, always: Sequence[Label] = ()) -> str | None:
     """Return why a promise cannot be kept, or is not known to be, where arms come and go; None where it can.
 
     Every offer holds as many of the arms `always` as are played, or no other arm.
@@ -340,16 +340,11 @@ def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
     return next(_reasons_against(promise, always), None)
 
 
-def why_not_any(promise: Any) -> str | None:
-    """Return why a promise is not known to be kept whatever is on offer; None where a rule is known that keeps it."""
-    return _refuse_varied(promise, ())
-
-
 def _possible(promise: Any, hint: str) -> Wording:
     """Return what may be said of the offers of a promise with caps; why not more, where arms may not come and go."""
     free = [arm for arm in promise.arms if arm not in limits_of(promise)]
-    named = ("name some of ", free, ", ") if free and _refuse_varied(promise, free) is None else ()
-    against = why_not_any(promise)
+    named = ("name some of ", free, ", ") if free and why_not_varied(promise, free) is None else ()
+    against = why_not_varied(promise)
     if against is None:
         return Wording(*named, 'say offers="any", or ' if named else 'say offers="any" or ', hint.removeprefix("say "))
     return Wording(*named, "or " * bool(named), hint, "" if named else f'; "any" is refused as well: {against}')

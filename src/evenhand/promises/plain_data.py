@@ -19,13 +19,12 @@ def promise_fields(promise: Any) -> dict[str, Any]:
     """Return the arguments that make a promise, those left out that say nothing."""
     shares: dict[Any, Fraction] = dict(zip(promise.arms, promise.shares, strict=True)) | dict(promise.sets)
     caps = dict(zip(promise.arms, promise.caps or (), strict=False))
-    windows = {key_of(members): window for members, window in promise.windows}
     given = {
         "shares": shares,
         "tolerance": promise.tolerance,
         "caps": {arm: cap for arm, cap in caps.items() if cap is not None},
         "cap_tolerance": promise.cap_tolerance,
-        "windows": windows,
+        "windows": {key_of(members): window for members, window in promise.windows},
         "plays": promise.plays,
         "offers": promise.offers if isinstance(promise.offers, str) else list(promise.offers),
         "clock": promise.clock,

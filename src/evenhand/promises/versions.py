@@ -147,11 +147,7 @@ def _over(arms: tuple[Label, ...], promise: Promise) -> Promise:
     def widened(column: Any, missing: Any) -> Any:
         return column and tuple(column[place[arm]] if arm in place else missing for arm in arms)
 
-    return promise.varied(
-        arms=arms,
-        shares=widened(promise.shares, Fraction(0)),
-        caps=widened(promise.caps, None),
-    )
+    return promise.varied(arms=arms, shares=widened(promise.shares, Fraction(0)), caps=widened(promise.caps, None))
 
 
 def among(promise: Promise, arms: list[Label]) -> Promise:

@@ -175,14 +175,8 @@ def draw_for(learner: Kernels, update: Kernel, plays: int, rank_proposal: Kernel
     if learner.chances is None:
         return Kernels(choose, update, unknown_probability)
     kept = (*READ, *(f"learner.{name}" for name in learner.chances.reads))
-    return Kernels(
-        choose,
-        update,
-        unknown_probability,
-        chances=ProbabilityFunction(
-            partial(_spread, learner.chances.function, among), kept, learner.chances.reads_waiting
-        ),
-    )
+    later = ProbabilityFunction(partial(_spread, learner.chances.function, among), kept, learner.chances.reads_waiting)
+    return Kernels(choose, update, unknown_probability, chances=later)
 
 
 @kernel

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, expected
-from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import (
     EARLIEST,
     NEVER,
     PATIENCE,
+    DeadlineParams,
+    DeadlineState,
     deadline,
     may_play,
     only_one,
@@ -33,29 +33,6 @@ from evenhand.quotas.quota_kernels import QuotaRule
 
 LEAST = Fraction(1, 1 << 200)
 """Less than any room that shares leave."""
-
-
-class DeadlineParams(NamedTuple):
-    numerators: Ints
-    steps: Ints
-    remainders: Ints
-    denominator: int
-    learner: Any
-
-
-class DeadlineState(NamedTuple):
-    pulls: Ints
-    whole: Ints
-    """whole + rest/R is when the arm's next owed pull falls due; rounded up it is the deadline."""
-    rest: Ints
-    memo: Ints
-    """(6,): see the head of `evenhand.kernels.deadlines`; CLEAR = 0 if nothing is known; EARLIEST is an arm."""
-    soonest: Ints
-    """The earliest deadline in each block of arms, at the place of the walk."""
-    ahead_whole: Ints
-    """Positions (n_arms,) of the arms at the place of the walk, as `whole` and `rest` are now."""
-    ahead_rest: Ints
-    learner: Any
 
 
 @kernel

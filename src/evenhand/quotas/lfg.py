@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +23,10 @@ from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.learners.indices import learn_mean
-from evenhand.parameters import replaceable
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.protocol import Label
-from evenhand.quotas.quota_policy import Shares, promise_over
+from evenhand.quotas.quota_policy import QuotaPolicy, Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -109,6 +107,7 @@ class LFG(KernelPolicy):
 
     _kernels = Kernels(choose, learn_mean)
     _traits = replace(KernelPolicy._traits, holds_when="in the long run")
+    shares = QuotaPolicy.shares
 
     def __init__(
         self,
@@ -126,11 +125,6 @@ class LFG(KernelPolicy):
         self.plays = self.promise.plays
         self._traits = replace(self._traits, plays=self.plays)
         super().__init__(self.promise.arms, seed)
-
-    @replaceable
-    def shares(self) -> dict[Label, Fraction]:
-        """The share of each arm, exactly as it was read."""
-        return dict(zip(self.promise.arms, self.promise.shares, strict=True))
 
     def _parameters(self) -> LFGParams:
         return LFGParams(self.promise.floats(), self.eta)

@@ -32,11 +32,11 @@ from typing import Any, NamedTuple, Self
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, expected, expected_one_of, figure
 from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, interpreted
-from evenhand.kernels.deadlines import NEVER
+from evenhand.kernels.deadlines import NEVER, DeadlineState
 from evenhand.labels import Labels
 from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.catch_up import catching_up
-from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of, why_not_any
+from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of, why_not_varied
 from evenhand.promises.laminar import look
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise, check_rounds
@@ -50,7 +50,6 @@ from evenhand.promises.weight_rule import grant_weighed, select_weighed, weight_
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.deadlines import (
     DEADLINE_RULE,
-    DeadlineState,
     check_tolerance,
     deadline_parameters,
     deadline_state,
@@ -265,7 +264,7 @@ class PromiseState:
         arms, always = self.promise.arms, self.promise.offers
         offered = [arms[arm] for arm in available]
         if always == "all" and len(available) < len(arms) - len(self.retired):
-            against = why_not_any(self.promise)
+            against = why_not_varied(self.promise)
             possible = Wording('pass offers="any" to Promise', shell='say offers = "any" in a promise file')
             others = Wording(", ", possible) if against is None else f": {against}"
             hint = Wording("the promise holds only while all are on offer; for arms that come and go", others)

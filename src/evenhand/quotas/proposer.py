@@ -79,12 +79,8 @@ class KernelProposer:
     def __init__(self, learner: Any) -> None:
         self.learner = self.given = learner.fresh()
         """The learner that the policy asks, and the same as it was given."""
-        traits, self.features = learner._traits, learner._features
-        self.contextual, self.reward_range, self.encoder = (
-            bool(traits.contextual),
-            traits.reward_range,
-            learner.contexts.encoder,
-        )
+        traits, self.features, self.encoder = learner._traits, learner._features, learner.contexts.encoder
+        self.contextual, self.reward_range = bool(traits.contextual), traits.reward_range
         self.ranks, self.sees_ticket = learner._kernels.rank is not None, learner._sees_ticket
         self.scored, self.own_rows = traits.scored, traits.own_rows
 

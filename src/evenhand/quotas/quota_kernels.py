@@ -205,14 +205,9 @@ def compose(learner: Kernels, rule: QuotaRule) -> Kernels:
     """Return the kernels of a learner under a rule."""
     known, each = learner.probability is sampled, bind(_resolve_each, resolve=rule.resolve)
     redistribute = bind(_resolve_all, resolve_each=each) if known else _nothing_known
-    callees = {
-        "must_play": rule.must_play,
-        "resolve": rule.resolve,
-        "record": rule.record,
-        "redistributed": redistribute,
-    }
+    callees = {"must_play": rule.must_play, "resolve": rule.resolve, "record": rule.record}
     return Kernels(
-        bind(_choose, learner_choose=learner.choose, **callees),
+        bind(_choose, learner_choose=learner.choose, redistributed=redistribute, **callees),
         bind(update_learner, learner_update=learner.update),
         _drawn_inside if known else learner.probability,
         chances=None if known or learner.chances is None else under_rule(rule, each, learner.chances),

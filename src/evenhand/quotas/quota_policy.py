@@ -109,9 +109,8 @@ class QuotaPolicy(KernelPolicy):
         ours = isinstance(learner, KernelPolicy)
         under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms))
         self._proposer: Proposer = under
-        sees, pays = under.contextual, under.reward_range
-        self._traits = replace(self._traits, compiled=under.compiled, contextual=sees, reward_range=pays)
-        self._traits = replace(self._traits, scored=under.scored, own_rows=under.own_rows)
+        same = ("compiled", "contextual", "reward_range", "scored", "own_rows")
+        self._traits = replace(self._traits, **{name: getattr(under, name) for name in same})
         self._traits, self._features = replace(self._traits, defers_refusals=self._must_hold()), under.features
         self._bind_kernels()
         super().__init__(promise.arms, seed)
@@ -299,14 +298,8 @@ class QuotaPolicy(KernelPolicy):
     def _python_calls(self) -> PythonCalls:
         """Return what asks and tells a learner from elsewhere."""
         assert isinstance(self._proposer, PythonProposer)
-        asks = (
-            self._traits.plays,
-            self._drawn,
-            self._traits.defers_refusals,
-            self._priced,
-            self._may_come,
-            self._to_ranking,
-        )
+        plays, held = self._traits.plays, self._traits.defers_refusals
+        asks = plays, self._drawn, held, self._priced, self._may_come, self._to_ranking
         return PythonCalls(self._proposer, self._rule, self.engine.params, self.engine.state, *asks)
 
     def _way_back(self) -> Callable[[], None]:
