@@ -9,7 +9,7 @@ from evenhand import Promise
 from evenhand.errors import ArgumentError, RewardError, SharesError, TableError, UnknownArmError
 from evenhand.promises.versions import with_parts
 from evenhand.studies import Study
-from tests.cli.shell import answer, asked, call, cells, refused
+from tests.cli.shell import answer, as_json, asked, cells, refused
 
 PROMISES = """
 learner = "thompson"
@@ -53,7 +53,7 @@ def test_a_slate_from_a_file_of_promises(tmp_path, file):
         assert study.policy.tolerance == 1
     shown = answer("show", store)
     assert "2 arms are played per round." in shown
-    assert call("verify", store).exit_code == 0
+    answer("verify", store)
 
 
 def test_arms_come_and_go_and_shares_change(tmp_path):
@@ -62,7 +62,7 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     answer("new", store, *new)
     asked(store, "--count", "5")
     assert answer("add", store, "new", "--share", "1/10") == "added new\n"
-    assert json.loads(answer("retire", store, "1", "--json")) == {"status": "retired", "arm": 1}
+    assert as_json("retire", store, "1") == {"status": "retired", "arm": 1}
     assert answer("change", store, "--shares", "0=0.1,2=1/2,new=0.1").startswith("changed")
     assert asked(store, "--available", "0")[0]["arm"] == 0
     shown = answer("show", store)
@@ -198,10 +198,10 @@ def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_pa
     (tmp_path / "p.toml").write_text("tolerance = 1\nlearner = 'thompson'\n[shares]\n2 = 0.5\n")
     options = ("--rounds", "300", "--replications", "3", "--seed", "1", "--jobs", "1")
     start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options)
-    own = json.loads(answer(*start, "--json"))
+    own = as_json(*start)
     kept = [(policy["policy"], policy["promise_kept"]) for policy in own["policies"]]
     assert kept == [("thompson", False), ("thompson under the promise", True)]
-    several = json.loads(answer(*start, "-p", "ucb1", "-p", "thompson", "--json"))
+    several = as_json(*start, "-p", "ucb1", "-p", "thompson")
     (ucb1, thompson), (alone,) = several["costs"], own["costs"]
     assert (ucb1["learner"], ucb1["broken"], ucb1["replications"]) == ("ucb1", 3, 3)
     assert thompson == alone
@@ -250,8 +250,8 @@ def test_a_file_that_begins_a_study_audits_a_log(tmp_path):
     assert (promise.offers, promise.sets) == (("a",), ((("b", "c"), Fraction(1, 2)),))
     for arms, kept in {"bacb": True, "dada": False}.items():
         (tmp_path / "log.csv").write_text("arm\n" + "\n".join(arms))
-        said = call("audit", tmp_path / "log.csv", "--promise", tmp_path / "p.toml", "--tolerance", "0", "--json")
-        assert json.loads(said.stdout)["kept"] is kept
+        ask = ("audit", tmp_path / "log.csv", "--promise", tmp_path / "p.toml", "--tolerance", "0")
+        assert as_json(*ask, code=0 if kept else 1)["kept"] is kept
 
 
 def test_offers_of_a_log_are_replayed(tmp_path):
@@ -261,7 +261,7 @@ def test_offers_of_a_log_are_replayed(tmp_path):
     (tmp_path / "none.csv").write_text("arm;reward\na;1\nb;0\n")
     start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "slow.toml", "--seed", "1", "--jobs", "1")
     options = (*start, "--replications", "2", "--sep", ";")
-    body = json.loads(call(*options, "--log", tmp_path / "log.csv", "--json").stdout)
+    body = as_json(*options, "--log", tmp_path / "log.csv")
     assert (body["rounds"], body["policies"][1]["promise_kept"]) == (90, True)
     shown = answer(*options, "--log", tmp_path / "log.csv")
     assert "Share of the rounds on offer by arm" in " ".join(shown.split())
@@ -279,17 +279,17 @@ def test_a_study_is_replayed_from_its_export(tmp_path):
         answer("ask", store, "--available", available)
     answer("export", store, "--out", log)
     start = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--seed", "1")
-    body = json.loads(answer(*start, "--log", log, "--replications", "1", "--jobs", "1", "--json"))
+    body = as_json(*start, "--log", log, "--replications", "1", "--jobs", "1")
     assert (body["rounds"], body["policies"][0]["promise_kept"]) == (3, True)
 
 
 def test_rewards_come_late_in_a_simulation():
     small = ("simulate", "quotas/bernoulli-arms", "-p", "ucb1", "--rounds", "200", "--replications", "2", "--seed", "1")
     for text, said in (("40", "40"), ("0,3,12", "one of 3 logged delays"), ("geometric:20", "geometric, mean 20")):
-        body = json.loads(answer(*small, "--delay", text, "--json"))
+        body = as_json(*small, "--delay", text)
         assert body["delay"] == said
         assert f"delay {said}" in answer(*small, "--delay", text)
-    soon, at_once = (json.loads(answer(*small, *more, "--json")) for more in ((), ("--delay", "0")))
+    soon, at_once = (as_json(*small, *more) for more in ((), ("--delay", "0")))
     assert soon == at_once
     assert "delay" not in soon
     assert body["policies"][0]["regret"] != soon["policies"][0]["regret"]

@@ -12,7 +12,7 @@ from evenhand.cli.output import table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, expected, expected_one_of
-from tests.cli.shell import call, evenhand
+from tests.cli.shell import answer, call, evenhand
 from tests.fuzzing import many
 
 LABELS = st.one_of(st.text(st.characters(exclude_categories=["C"]), max_size=6), st.integers(-9, 9), st.none())
@@ -103,11 +103,11 @@ ENDS = {
 def test_a_refusal_advises_what_can_be_typed(arguments, tmp_path):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
     (tmp_path / "e.toml").write_text("arms = ['a', 'b']\nshares = {a = 0.2}\noffers = 'all'")
-    assert call("new", "e.evenhand", "--promise", "e.toml").exit_code == 0
-    assert call("new", "c.evenhand", "-p", "group-fair-top-interval", "--groups", "a=x,b=y").exit_code == 0
-    assert call("ask", "c.evenhand", "--contexts", "[[1, 2, 3], [1, 2, 4]]").exit_code == 0
+    answer("new", "e.evenhand", "--promise", "e.toml")
+    answer("new", "c.evenhand", "-p", "group-fair-top-interval", "--groups", "a=x,b=y")
+    answer("ask", "c.evenhand", "--contexts", "[[1, 2, 3], [1, 2, 4]]")
     (tmp_path / "l.json").write_text('{"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 2}')
-    assert call("new", "l.evenhand", "--spec", "l.json").exit_code == 0
+    answer("new", "l.evenhand", "--spec", "l.json")
     result = call(*arguments.split())
     assert isinstance(result.exception, EvenhandError), result.output
     assert str(result.exception).endswith(ENDS[arguments])

@@ -9,14 +9,13 @@ import pytest
 
 from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import ArgumentError
-from tests.cli.shell import NEW, answer, call, refused
+from tests.cli.shell import NEW, answer, as_json, call, refused
 
 
 def test_json_is_taken_before_and_after_the_command(tmp_path):
     (tmp_path / "log.csv").write_text("item\na\nb\na\nb\n")
-    after = call("audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1", "--json")
-    before = call("--json", "audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1")
-    assert json.loads(after.stdout) == json.loads(before.stdout)
+    audit = ("audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1")
+    assert json.loads(answer("--json", *audit)) == as_json(*audit)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "serve"])
@@ -27,16 +26,16 @@ def test_every_command_has_json_and_short_help(name):
 
 
 def test_an_option_that_is_mistyped_is_guessed():
-    said = call("audit", "log.csv", "--tolerence", "1").output
+    said = answer("audit", "log.csv", "--tolerence", "1", code=2)
     assert "No such option: --tolerence. Did you mean --tolerance?" in said
-    assert "Did you mean 'simulate'?" in call("simulat").output
+    assert "Did you mean 'simulate'?" in answer("simulat", code=2)
 
 
 def test_commands_that_change_a_store_or_write_files_say_so_as_json(tmp_path):
     store, out = tmp_path / "s.evenhand", tmp_path / "log.csv"
     answer("new", store, *NEW)
-    assert json.loads(answer("ask", store, "--json"))["id"] == 1
-    assert json.loads(answer("export", store, "--out", out, "--json")) == {"decisions": 1, "file": str(out)}
+    assert as_json("ask", store)["id"] == 1
+    assert as_json("export", store, "--out", out) == {"decisions": 1, "file": str(out)}
     assert json.loads(answer("--json", "snapshot", store)) == {"name": "s", "entries": 1}
     refused(ArgumentError, "--json: expected a file as --out", "export", store, "--out", "-", "--json")
 

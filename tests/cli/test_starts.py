@@ -1,6 +1,5 @@
 """What a command imports: only what it needs, so that it answers at once."""
 
-import json
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import pytest
 from evenhand import registry
 from evenhand.cli.command import COMMANDS
 from evenhand.experiments.framework import catalogue
-from tests.cli.shell import NEW, answer
+from tests.cli.shell import NEW, answer, as_json
 
 RUN = """
 import sys
@@ -81,7 +80,7 @@ def test_the_list_is_read_from_the_source_and_lacks_nothing_that_is_registered()
     everything = {(one.kind, one.name, one.summary) for one in registry.entries() if not one.baseline}
     own = {row for row in everything if registry.get(row[1]).cls.__module__.startswith("evenhand.")}
     own |= {("experiment", one.id, one.title) for one in catalogue()}
-    assert {tuple(row.values()) for row in json.loads(answer("list", "--json"))} == own
+    assert {tuple(row.values()) for row in as_json("list")} == own
 
 
 def test_list_imports_no_policy():

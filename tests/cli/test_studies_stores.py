@@ -10,13 +10,13 @@ import pytest
 from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
 from evenhand.studies import Study
-from tests.cli.shell import answer, evenhand, refused
+from tests.cli.shell import answer, as_json, evenhand, refused
 from tests.naming import named
 
 
 def test_studies_are_listed(played):
     answer("new", played, "-p", "thompson", "--arms", "a,b", "--name", "second")
-    rows = json.loads(answer("studies", played, "--json"))
+    rows = as_json("studies", played)
     assert [(row["name"], row["decisions"], row["open"], row["promise"]) for row in rows] == [
         ("ads", 60, 2, "kept"),
         ("second", 0, 0, None),
@@ -26,13 +26,13 @@ def test_studies_are_listed(played):
 
 def test_keys_are_given_out_listed_and_revoked(store):
     assert "no keys yet" in answer("keys", store)
-    made = json.loads(answer("keys", store, "add", "--role", "report", "--note", "clicks", "--json"))
+    made = as_json("keys", store, "add", "--role", "report", "--note", "clicks")
     assert made["role"] == "report"
-    row = json.loads(answer("keys", store, "list", "--json"))[0]
+    row = as_json("keys", store, "list")[0]
     assert (row["role"], row["note"], row["revoked"]) == ("report", "clicks", None)
     assert made["key"].split("_", 3)[3] not in json.dumps(row)
     assert answer("keys", store, "revoke", row["id"]) == "revoked\n"
-    assert json.loads(answer("keys", store, "revoke", row["id"], "--json"))["status"] == "already revoked"
+    assert as_json("keys", store, "revoke", row["id"])["status"] == "already revoked"
     assert row["id"] in answer("keys", store)
     assert "may read" in answer("keys", store, "add", "--role", "read")
 
@@ -41,7 +41,7 @@ def test_keys_end_and_are_limited_to_studies(store):
     added = "keys", store, "add", "--role", "both", "--for", "90d", "--study", "ads", "--study", "news"
     assert "This key may decide and report." in answer(*added)
     answer("keys", store, "add", "--role", "read", "--expires", "2999-12-31")
-    first, second = json.loads(answer("keys", store, "list", "--json"))
+    first, second = as_json("keys", store, "list")
     assert (first["role"], first["studies"], first["expires"] > first["created"]) == ("both", ["ads", "news"], True)
     assert (second["studies"], second["expires"][:10]) == (None, "2999-12-31")
 

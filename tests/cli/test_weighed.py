@@ -1,11 +1,10 @@
 """Shares of tokens from the shell: a promise file, weights with the ask or the reward, and what they come to."""
 
-import json
 from pathlib import Path
 
 from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError
-from tests.cli.shell import answer, asked, call, refused
+from tests.cli.shell import answer, as_json, asked, call, refused
 
 PROMISE = """
 learner = "ucb1"
@@ -52,7 +51,7 @@ def test_weights_known_when_asking(tmp_path: Path) -> None:
 
 def test_what_is_counted_is_said_where_it_is_not_rounds_on_offer(tmp_path: Path) -> None:
     store, promise = made(tmp_path, 'clock = "all"')
-    other = json.loads(answer("new", tmp_path / "other.evenhand", "--promise", promise, "--json"))
+    other = as_json("new", tmp_path / "other.evenhand", "--promise", promise)
     assert (other["weight"], other["clock"]) == ("tokens", "all")
     said = answer("new", tmp_path / "third.evenhand", "--promise", promise)
     assert "By all rounds, arms that were away catch up as far as can be." in said
