@@ -12,9 +12,9 @@ from tests.cli.shell import answer, call
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path):
-    (tmp_path / "log.csv").write_text("a,1\nb,0\n" * 20)
-    (tmp_path / "shares.csv").write_text("arm,share\na,0.2\nb,0.1\n")
+def here():
+    Path("log.csv").write_text("a,1\nb,0\n" * 20)
+    Path("shares.csv").write_text("arm,share\na,0.2\nb,0.1\n")
 
 
 AUDIT = ["audit", "log.csv", "--shares"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import evenhand as eh
@@ -32,14 +34,14 @@ def test_a_terminal_obeys_nothing_that_others_wrote(text, shown):
     assert visible(text) == shown
 
 
-def test_a_label_cannot_clear_the_screen(tmp_path):
+def test_a_label_cannot_clear_the_screen():
     """Labels come from whoever creates the study, also over HTTP."""
     arms = {"\x1b[2Jplain": 0.2, "b": 0.3}
-    eh.Study.create(tmp_path / "ads.evenhand", eh.quotas.FairUCB(arms, seed=1), name="ads").ask()
+    eh.Study.create("ads.evenhand", eh.quotas.FairUCB(arms, seed=1), name="ads").ask()
     for command in ("show", "ask", "verify"):
-        said = answer(command, tmp_path / "ads.evenhand")
+        said = answer(command, "ads.evenhand")
         assert "\x1b[2J" not in said
-    assert r"\x1b[2Jplain" in answer("show", tmp_path / "ads.evenhand")
+    assert r"\x1b[2Jplain" in answer("show", "ads.evenhand")
 
 
 COMMANDS = {
@@ -51,8 +53,8 @@ COMMANDS = {
 
 
 @pytest.fixture
-def files(tmp_path):
-    (tmp_path / "log.csv").write_text("arm,reward\n" + "a,1\n" * 30 + "b,0\na,0\n" * 15)
+def files():
+    Path("log.csv").write_text("arm,reward\n" + "a,1\n" * 30 + "b,0\na,0\n" * 15)
     eh.Study.create("ads.evenhand", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)).close()
 
 

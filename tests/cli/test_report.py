@@ -32,10 +32,10 @@ share = 0.25
 
 
 @pytest.fixture
-def log(tmp_path):
+def log():
     rows = {"item": list(ARMS), "click": [int(arm == "a") for arm in ARMS], "when": range(len(ARMS), 0, -1)}
     pd.DataFrame(rows).to_csv("log.csv", index=False)
-    (tmp_path / "promise.toml").write_text(PROMISE)
+    Path("promise.toml").write_text(PROMISE)
     return "log.csv"
 
 
@@ -247,10 +247,9 @@ def test_a_report_prints_on_two_pages(of, request, tmp_path):
     arguments = ["--arm", "item", "--promise", "promise.toml", "--reward", "click"] if of == "log" else []
     reported(request.getfixturevalue(of), *arguments, code=1 if of == "log" else 0)
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
-    printed = tmp_path / "report.pdf"
-    places = [f"--user-data-dir={tmp_path}/profile", f"--print-to-pdf={printed}", "report.html"]
+    places = [f"--user-data-dir={tmp_path}/profile", "--print-to-pdf=report.pdf", "report.html"]
     subprocess.run([CHROMIUM, *flags, *places], check=True, cwd=tmp_path, capture_output=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 2
+    assert len(re.findall(rb"/Type\s*/Page\b", Path("report.pdf").read_bytes())) <= 2
 
 
 def test_a_report_has_totals_and_the_worth_of_plays_behind(log):

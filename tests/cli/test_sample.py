@@ -339,13 +339,13 @@ def test_rows_that_are_too_few_say_how_many_it_takes(people):
 
 
 @pytest.fixture
-def predictions(tmp_path):
+def predictions():
     """724 rows of one group, 180 wrong, and 40 of another, 30 wrong."""
     group, wrong = ["a"] * 724 + ["b"] * 40, [1] * 180 + [0] * 544 + [1] * 30 + [0] * 10
     said = ["no" if one else "yes" for one in wrong]
     table = pd.DataFrame({"race": group, "released": "yes", "predicted": said})
-    table.to_csv(tmp_path / "said.csv", index=False, sep=";")
-    return tmp_path / "said.csv"
+    table.to_csv("said.csv", index=False, sep=";")
+    return "said.csv"
 
 
 def test_a_table_of_predictions_is_certified_at_once(predictions):
@@ -377,48 +377,48 @@ def test_a_table_of_predictions_that_cannot_be_read_is_refused(predictions, opti
     refused(EvenhandError, words, "certify", predictions, "--at-most", 0.3, *options)
 
 
-def test_predictions_that_are_no_labels_are_refused_or_counted(tmp_path):
-    table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 0.5]
+def test_predictions_that_are_no_labels_are_refused_or_counted():
+    usual = ["--columns", "g,y,p", "--at-most", 0.5]
     for said, words in (
         ([2, 3, 4], "column 'p': expected labels among 0,1, got 2; write what is"),
         ([0.2, 1.0, 0.0], "column 'p': expected labels among 0,1 (whole numbers), got '0.2' (text); write what is"),
     ):
-        pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": said}).to_csv(table, index=False)
-        refused(EvenhandError, words, "certify", table, *usual)
-    pd.DataFrame({"g": "a", "y": ["no", "yes", "yes"], "p": ["no", "Yes", "Yes"]}).to_csv(table, index=False)
-    body = as_json("certify", table, *usual, code=3)
+        pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": said}).to_csv("said.csv", index=False)
+        refused(EvenhandError, words, "certify", "said.csv", *usual)
+    pd.DataFrame({"g": "a", "y": ["no", "yes", "yes"], "p": ["no", "Yes", "Yes"]}).to_csv("said.csv", index=False)
+    body = as_json("certify", "said.csv", *usual, code=3)
     assert body["groups"][0]["wrong"] == 2
     assert "'Yes' is predicted in 2 rows and is the label of none: all of them count as wrong." in body["notes"]
-    pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": ["0", "1", "x"]}).to_csv(table, index=False)
-    assert as_json("certify", table, *usual, code=3)["groups"][0]["wrong"] == 1
+    pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": ["0", "1", "x"]}).to_csv("said.csv", index=False)
+    assert as_json("certify", "said.csv", *usual, code=3)["groups"][0]["wrong"] == 1
     one_sided = "Limits are one-sided: all upper ones hold at once with 0.95 confidence, and so do all lower ones."
     assert one_sided in body["notes"]
 
 
 @pytest.mark.parametrize("said", [[0.0, 1.0, 1.0, 1.0], [False, True, True, True], [0, 1, 1, 1]])
-def test_predictions_of_the_same_labels_are_counted_and_rows_without_one_may_be_left_out(tmp_path, said):
-    table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 0.9]
-    pd.DataFrame({"g": "a", "y": [0, 1, 1, 0, 1], "p": [*said, None]}).to_csv(table, index=False)
-    refused(EvenhandError, "pass --empty drop", "certify", table, *usual)
-    body = as_json("certify", table, *usual, "--empty", "drop")
+def test_predictions_of_the_same_labels_are_counted_and_rows_without_one_may_be_left_out(said):
+    usual = ["--columns", "g,y,p", "--at-most", 0.9]
+    pd.DataFrame({"g": "a", "y": [0, 1, 1, 0, 1], "p": [*said, None]}).to_csv("said.csv", index=False)
+    refused(EvenhandError, "pass --empty drop", "certify", "said.csv", *usual)
+    body = as_json("certify", "said.csv", *usual, "--empty", "drop")
     assert (body["groups"][0]["rows"], body["groups"][0]["wrong"]) == (4, 1)
 
 
 @pytest.mark.parametrize(("loss", "wrong"), [("false_negative", 0), ("false_positive", 12)])
-def test_the_positive_label_is_named_and_a_model_that_gives_it_to_everybody(tmp_path, loss, wrong):
-    table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 1, "--loss", loss]
-    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": "yes"}).to_csv(table, index=False)
-    said = answer("certify", table, *usual)
+def test_the_positive_label_is_named_and_a_model_that_gives_it_to_everybody(loss, wrong):
+    usual = ["--columns", "g,y,p", "--at-most", 1, "--loss", loss]
+    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": "yes"}).to_csv("said.csv", index=False)
+    said = answer("certify", "said.csv", *usual)
     assert "'yes' counts as positive." in said
     assert "The model answers 'yes' for everybody: it may not be worth having." in said
     kind = "positive" if loss == "false_negative" else "negative"
     assert f"Risks on 12 {kind} rows that are supposed to be new" in said
-    body = as_json("certify", table, *usual)
+    body = as_json("certify", "said.csv", *usual)
     assert body["groups"][0]["wrong"] == wrong
-    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["yes", "no"] * 12}).to_csv(table, index=False)
-    assert "for everybody" not in answer("certify", table, *usual)
-    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["maybe", "no"] * 12}).to_csv(table, index=False)
-    refused(TableError, "columns 'y' and 'p': expected two labels for false_", "certify", table, *usual)
+    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["yes", "no"] * 12}).to_csv("said.csv", index=False)
+    assert "for everybody" not in answer("certify", "said.csv", *usual)
+    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["maybe", "no"] * 12}).to_csv("said.csv", index=False)
+    refused(TableError, "columns 'y' and 'p': expected two labels for false_", "certify", "said.csv", *usual)
 
 
 def test_a_draw_for_one_kind_of_error_names_the_positive_label():
@@ -462,22 +462,22 @@ def test_what_certifies_nothing_is_refused(people, folder, options, words, monke
 
 
 @pytest.mark.parametrize(("part", "features"), [("all, shuffled", ["x", "job"]), ("one in twenty", ["job"])])
-def test_rows_of_the_pool_are_not_taken_for_fresh_ones(people, tmp_path, part, features):
+def test_rows_of_the_pool_are_not_taken_for_fresh_ones(people, part, features):
     pool, later = (_with_jobs(people / f"{name}.csv", features) for name in ("pool", "later"))
     answer(*typed(pool, budget=100))
     parts = {
         "all, shuffled": pool.sample(frac=1, random_state=0),
         "one in twenty": pd.concat([later, pool[: len(later) // 20]]),
     }
-    parts[part].to_csv(tmp_path / "seen.csv", index=False)
+    parts[part].to_csv("seen.csv", index=False)
     certify = ["certify", OUT, "--at-most", 0.7, "--fresh"]
-    seen = *certify, tmp_path / "seen.csv"
+    seen = *certify, "seen.csv"
     if "x" in features:
         refused(ArgumentError, "--fresh: expected rows that the collection has not seen, got ", *seen)
     else:
         assert "it is unknown whether the collection has seen these" in answer(*seen)
-    later.to_csv(tmp_path / "later.csv", index=False)
-    assert ("it is unknown whether" in answer(*certify, tmp_path / "later.csv")) == ("x" not in features)
+    later.to_csv("later.csv", index=False)
+    assert ("it is unknown whether" in answer(*certify, "later.csv")) == ("x" not in features)
 
 
 def _with_jobs(path, features):

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from pathlib import Path
 
 import pandas as pd
 
@@ -15,9 +16,9 @@ from evenhand.studies import Ask, Study, Tell
 from tests.cli.shell import answer, as_json, asked, cells, refused
 
 
-def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level(tmp_path):
+def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level():
     promise = eh.Promise({"a": 0.1, "b": 0, "c": 0, ("a", "b"): 0.3}, caps={"c": 0.6})
-    with Study.create(tmp_path / "s.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
+    with Study.create("s", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
         for _ in range(40):
             study.tell(study.ask(), 1.0)
         drawn = pictures(study.statistics())
@@ -29,12 +30,12 @@ def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level(tmp_path):
     assert ", at most 0.6" in said
 
 
-def test_show_tells_how_a_study_stands(played, tmp_path):
-    said = answer("show", played, "--out", tmp_path / "out")
+def test_show_tells_how_a_study_stands(played):
+    said = answer("show", played, "--out", "out")
     assert "60 decisions, 57 told, 1 forgotten, 2 open" in said
     assert "The promise was kept at every round" in said
     assert "Open tickets: 40, 60." in said
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv", "shares.png", "shortfall.png"}
+    assert {path.name for path in Path("out").iterdir()} == {"arms.csv", "shares.png", "shortfall.png"}
     body = as_json("show", played)
     with Study.open(played) as study:
         pulls = study.policy.pulls
@@ -44,13 +45,13 @@ def test_show_tells_how_a_study_stands(played, tmp_path):
     assert body["open_tickets"] == [40, 60]
     assert [row["id"] for row in body["latest"]] == [56, 57, 58, 59, 60]
     assert body["latest"][-1]["status"] == "open"
-    arms = pd.read_csv(tmp_path / "out" / "arms.csv")
+    arms = pd.read_csv("out/arms.csv")
     assert arms["decisions"].tolist() == list(pulls.values())
 
 
-def test_show_before_the_first_decision(store, tmp_path):
-    assert "0 decisions" in answer("show", store, "--out", tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv"}
+def test_show_before_the_first_decision(store):
+    assert "0 decisions" in answer("show", store, "--out", "out")
+    assert {path.name for path in Path("out").iterdir()} == {"arms.csv"}
     assert as_json("show", store)["arms"][0]["share"] is None
 
 
@@ -117,7 +118,7 @@ def test_verify_says_yes_and_no_by_its_exit_code(played):
     assert as_json("verify", played, code=1)["ok"] is False
 
 
-def test_an_export_is_a_row_a_decision(played, tmp_path):
+def test_an_export_is_a_row_a_decision(played):
     assert answer("export", played, "--out", "log.csv") == "60 decisions written to log.csv\n"
     answer("export", played, "--out", "log.parquet")
     log, parquet = pd.read_csv("log.csv"), pd.read_parquet("log.parquet")
@@ -125,35 +126,33 @@ def test_an_export_is_a_row_a_decision(played, tmp_path):
     assert log["status"].value_counts().to_dict() == {"told": 57, "open": 2, "forgotten": 1}
     assert log["arm"].tolist() == parquet["arm"].tolist()
     assert json.loads(log["told"][0]) == {"reward": log["reward"][0]}
-    assert answer("export", played, "--out", "-") == (tmp_path / "log.csv").read_text()
+    assert answer("export", played, "--out", "-") == Path("log.csv").read_text()
     assert eh.audit.promise(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
     refused(TableError, "is a store of studies", "audit", played, "--shares", "0.1")
 
 
-def test_an_export_holds_the_decisions_of_a_period(played, tmp_path):
-    out = tmp_path / "log.csv"
-    answer("export", played, "--out", out)
-    log = pd.read_csv(out)
+def test_an_export_holds_the_decisions_of_a_period(played):
+    answer("export", played, "--out", "log.csv")
+    log = pd.read_csv("log.csv")
     at = pd.to_datetime(log["at"])
     inside = log[(at >= at[20]) & (at < at[45])]
     period = ("--since", at[20].isoformat(), "--until", at[45].isoformat())
-    said = answer("export", played, "--out", out, *period)
+    said = answer("export", played, "--out", "log.csv", *period)
     assert f"Only the {len(inside)} of 60 decisions from " in said
-    pd.testing.assert_frame_equal(pd.read_csv(out), inside.reset_index(drop=True))
-    answer("export", played, "--form", "bandit", "--out", out, *period)
-    told = pd.read_csv(out)
+    pd.testing.assert_frame_equal(pd.read_csv("log.csv"), inside.reset_index(drop=True))
+    answer("export", played, "--form", "bandit", "--out", "log.csv", *period)
+    told = pd.read_csv("log.csv")
     assert told["ticket"].tolist() == inside["ticket"][inside["status"] == "told"].tolist()
     assert len(told) + told["decisions_left_out"].sum() == len(inside)
-    never = ("export", played, "--out", out, "--since", "2999-01-01")
+    never = ("export", played, "--out", "log.csv", "--since", "2999-01-01")
     refused(ArgumentError, "--since: expected a time with decisions of the log", *never)
 
 
-def test_labels_of_several_kinds_are_exported_as_text(tmp_path):
-    path = tmp_path / "s.evenhand"
-    answer("new", path, "-p", "ucb1", "--arms", '["a,b", 17, "é"]')
-    asked(path, "--count", "3")
-    answer("export", path, "--out", tmp_path / "log.parquet")
-    assert pd.read_parquet(tmp_path / "log.parquet")["arm"].tolist() == ["a,b", "17", "é"]
+def test_labels_of_several_kinds_are_exported_as_text():
+    answer("new", "s", "-p", "ucb1", "--arms", '["a,b", 17, "é"]')
+    asked("s", "--count", "3")
+    answer("export", "s", "--out", "log.parquet")
+    assert pd.read_parquet("log.parquet")["arm"].tolist() == ["a,b", "17", "é"]
 
 
 def test_a_digest_that_was_printed_is_looked_for(played):
@@ -163,17 +162,16 @@ def test_a_digest_that_was_printed_is_looked_for(played):
     assert "WRONG: no entry has the digest 0000" in result
 
 
-def test_all_arms_of_a_round_are_shown_with_the_reward_of_each(tmp_path):
-    (tmp_path / "p.toml").write_text("plays = 2\n[shares]\na = 0.4\nb = 0.3\nc = 0\n")
-    store = tmp_path / "s.evenhand"
-    answer("new", store, "--promise", tmp_path / "p.toml")
-    answer("ask", store), answer("tell", store, 1, "1,0")
-    (row,) = [row for row in cells(answer("show", store)) if row[-2] == "told"]
+def test_all_arms_of_a_round_are_shown_with_the_reward_of_each():
+    Path("p.toml").write_text("plays = 2\n[shares]\na = 0.4\nb = 0.3\nc = 0\n")
+    answer("new", "s", "--promise", "p.toml")
+    answer("ask", "s"), answer("tell", "s", 1, "1,0")
+    (row,) = [row for row in cells(answer("show", "s")) if row[-2] == "told"]
     assert (row[2], row[-1]) == ("a + b", "1, 0")
 
 
-def test_verify_goes_on_from_a_mark(played, tmp_path):
-    mark = tmp_path / "ads.mark"
+def test_verify_goes_on_from_a_mark(played):
+    mark = Path("ads.mark")
     assert "The log is whole and replays" in answer("verify", played, "--mark", mark)
     before = as_json("verify", played)["entries"]
     asked(played, "--count", "3")
@@ -195,5 +193,5 @@ def test_verify_goes_on_from_a_mark(played, tmp_path):
     assert f"WRONG: the first {before + 3} entries are not those of the checkpoint of {other['time']}" in result
     mark.write_bytes(mark.read_bytes()[:-9])
     refused(ArgumentError, "or leave --mark out to verify the whole log", "verify", played, "--mark", mark)
-    refused(ArgumentError, "--mark", "verify", played, "--mark", tmp_path)
-    refused(StateFileError, "cannot be written", "verify", played, "--mark", tmp_path / "no" / "ads.mark")
+    refused(ArgumentError, "--mark", "verify", played, "--mark", ".")
+    refused(StateFileError, "cannot be written", "verify", played, "--mark", "no/ads.mark")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,21 +64,20 @@ def test_keys_that_cannot_be_are_refused(store, arguments, words):
 
 def test_serving_without_its_extra_says_what_to_install_and_makes_nothing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "structlog", None)
-    refused(MissingExtraError, "pip install 'evenhand[service]'", "serve", "--store", tmp_path / "ads.evenhand")
+    refused(MissingExtraError, "pip install 'evenhand[service]'", "serve", "--store", "ads.evenhand")
     assert not list(tmp_path.iterdir())
 
 
-def test_labels_that_a_terminal_cannot_show_are_no_defect(tmp_path):
-    path = tmp_path / "s.evenhand"
-    answer("new", path, "-p", "ucb1", "--arms", "☃,é")
-    shown = evenhand("show", path, env=os.environ | {"PYTHONIOENCODING": "ascii"}, stderr=subprocess.PIPE)
+def test_labels_that_a_terminal_cannot_show_are_no_defect():
+    answer("new", "s", "-p", "ucb1", "--arms", "☃,é")
+    shown = evenhand("show", "s", env=os.environ | {"PYTHONIOENCODING": "ascii"}, stderr=subprocess.PIPE)
     said, wrong = shown.communicate()
     assert (shown.returncode, wrong) == (0, "")
     assert "\\u2603" in said
 
 
-def test_whatever_is_refused_is_one_line_and_exit_code_2(tmp_path):
-    shell = evenhand("ask", tmp_path / "nowhere.evenhand", stderr=subprocess.PIPE)
+def test_whatever_is_refused_is_one_line_and_exit_code_2():
+    shell = evenhand("ask", "nowhere.evenhand", stderr=subprocess.PIPE)
     said, wrong = shell.communicate()
     assert (shell.returncode, said) == (2, "")
     assert len(wrong.splitlines()) == 1
@@ -98,10 +98,10 @@ def test_a_full_disk_is_exit_code_2_whatever_could_not_be_printed(command, store
 
 
 @pytest.mark.parametrize("suffix", [".html", ".csv"])
-def test_a_file_in_a_folder_that_is_not_there_is_refused_with_the_folder(suffix, tmp_path, monkeypatch, capsys):
+def test_a_file_in_a_folder_that_is_not_there_is_refused_with_the_folder(suffix, monkeypatch, capsys):
     out = ["--out", f"nowhere/file{suffix}"]
     report, label = ["report", "p.csv", "--shares", "0.2"], ["label", "p.csv", "--id", "id", "--group", "arm"]
-    (tmp_path / "p.csv").write_text("id,arm,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(40)))
+    Path("p.csv").write_text("id,arm,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(40)))
     words = report if suffix == ".html" else [*label, "--features", "x", "--labels", "u,v"]
     monkeypatch.setattr(sys, "argv", ["evenhand", *words, *out])
     with pytest.raises(SystemExit) as ended:

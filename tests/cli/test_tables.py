@@ -275,15 +275,14 @@ def test_a_form_may_be_said_in_words():
     assert read_table_options("semicolon", "", "", "").sep == ";"
 
 
-def test_german_shares_rewards_and_contexts_of_a_study(tmp_path, write):
-    store = tmp_path / "ads.evenhand"
+def test_german_shares_rewards_and_contexts_of_a_study(write):
     shares = write("arm;share\nBücher;0,25\nCDs;1/3\n", name="anteile.csv", encoding="cp1252")
-    answer("new", store, "-p", "deadline-learn", "--shares", shares)
-    one, other = (decision["id"] for decision in asked(store, "--count", "2"))
+    answer("new", "ads.evenhand", "-p", "deadline-learn", "--shares", shares)
+    one, other = (decision["id"] for decision in asked("ads.evenhand", "--count", "2"))
     told = write(f"ticket;reward\n{one};0,5\n{other};1\n", name="gewinne.csv")
-    assert as_json("tell", store, "--file", told)["told"] == 2
+    assert as_json("tell", "ads.evenhand", "--file", told)["told"] == 2
     changed = write("arm;share\nBücher;0,5\nCDs;0,25\n", name="neu.csv")
-    assert as_json("change", store, "--shares", changed)["status"] == "changed"
+    assert as_json("change", "ads.evenhand", "--shares", changed)["status"] == "changed"
 
 
 def test_german_weights_are_counted_as_they_are_meant(write):

@@ -14,12 +14,12 @@ NAMED = ["--missing", 0.1, "--control", "old"]
 def test_a_plan_states_each_arm_and_each_trial(tmp_path):
     printed = answer(*PLAN, *LOTTERY, *NAMED, "--out", tmp_path)
     assert "0.1 of the rewards missing" in printed
-    written = pd.read_csv(tmp_path / "characteristics.csv").query("policy == @LOTTERY[1] and variable == 'patients'")
+    written = pd.read_csv("characteristics.csv").query("policy == @LOTTERY[1] and variable == 'patients'")
     rows = {row[0]: row for row in cells(printed.partition("ucb1: each arm")[0].partition("3 simulated trials)")[2])}
     means = [f"{one.mean:.4g} +- {one.standard_error:.2g}" for one in written.drop(columns="level").itertuples()]
     assert rows["plays"][1:] == means  # too wide for a screen, so it is turned
     assert rows["shown to differ"][1] == "-"
-    coverage = pd.read_csv(tmp_path / "characteristics.csv").query("policy == @LOTTERY[1] and variable == 'coverage'")
+    coverage = pd.read_csv("characteristics.csv").query("policy == @LOTTERY[1] and variable == 'coverage'")
     assert coverage["standard_error"].tolist()[1:] == [0.0]  # 3 of 3: an error of 0 would say too much
     low = binomtest(3, 3).proportion_ci(0.95, "exact").low
     assert rows["coverage"][2] == f"1 ({low:.2g} to 1)"
