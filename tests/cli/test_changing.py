@@ -24,6 +24,9 @@ b = 0.25
 """
 
 
+SIMULATE = ("simulate", "quotas/bernoulli-arms", "--seed", "1", "--jobs", "1")
+
+
 @pytest.fixture
 def file():
     Path("promises.toml").write_text(PROMISES)
@@ -201,8 +204,7 @@ def test_a_file_of_promises_stands_alone(file):
 
 def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without():
     Path("p.toml").write_text("tolerance = 1\nlearner = 'thompson'\n[shares]\n2 = 0.5\n")
-    options = ("--rounds", "300", "--replications", "3", "--seed", "1", "--jobs", "1")
-    start = ("simulate", "quotas/bernoulli-arms", "--promise", "p.toml", *options)
+    start = (*SIMULATE, "--promise", "p.toml", "--rounds", "300", "--replications", "3")
     own = as_json(*start)
     kept = [(policy["policy"], policy["promise_kept"]) for policy in own["policies"]]
     assert kept == [("thompson", False), ("thompson under the promise", True)]
@@ -218,16 +220,14 @@ def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without():
 
 def test_caps_windows_and_sets_stand_beside_the_shares_of_a_simulation():
     Path("p.toml").write_text("[caps]\n0 = 0.5\n[[sets]]\narms = [1, 2]\nshare = 0.4\n[windows]\n2 = 9\n")
-    options = ("--rounds", "90", "--replications", "2", "--seed", "1", "--jobs", "1")
-    said = answer("simulate", "quotas/bernoulli-arms", "--promise", "p.toml", *options)
+    said = answer(*SIMULATE, "--promise", "p.toml", "--rounds", "90", "--replications", "2")
     rows = [row[:4] for row in cells(said.partition("Promised:")[0])[-4:]]
     assert rows == [["0", "-", "0.5", "-"], ["1", "-", "-", "-"], ["2", "-", "-", "1 in 9"], ["1 + 2", "0.4", "-", "-"]]
 
 
 def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise():
     Path("p.toml").write_text("plays = 2\n[shares]\n2 = 0.5\n")
-    options = ("--rounds", "90", "--replications", "2", "--seed", "1", "--jobs", "1", "--json")
-    body = json.loads(answer("simulate", "quotas/bernoulli-arms", "--promise", "p.toml", *options))
+    body = as_json(*SIMULATE, "--promise", "p.toml", "--rounds", "90", "--replications", "2")
     assert min(policy["reward_a_round"] for policy in body["policies"]) > 0.9
 
 
@@ -264,8 +264,7 @@ def test_offers_of_a_log_are_replayed():
     rows = ["0,1,2;x", "1,2;y", ";x"] * 30
     Path("log.csv").write_text("available;place\n" + "\n".join(rows))
     Path("none.csv").write_text("arm;reward\na;1\nb;0\n")
-    start = ("simulate", "quotas/bernoulli-arms", "--promise", "slow.toml", "--seed", "1", "--jobs", "1")
-    options = (*start, "--replications", "2", "--sep", ";")
+    options = (*SIMULATE, "--promise", "slow.toml", "--replications", "2", "--sep", ";")
     body = as_json(*options, "--log", "log.csv")
     assert (body["rounds"], body["policies"][1]["promise_kept"]) == (90, True)
     shown = answer(*options, "--log", "log.csv")
@@ -282,8 +281,8 @@ def test_a_study_is_replayed_from_its_export():
     for available in ("0,1", "0,1,2", "1,2"):
         answer("ask", "s", "--available", available)
     answer("export", "s", "--out", "log.csv")
-    start = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--seed", "1")
-    body = as_json(*start, "--log", "log.csv", "--replications", "1", "--jobs", "1")
+    start = (*SIMULATE, "-p", "deadline-learn", "--shares", "0=0.3,1=0.2")
+    body = as_json(*start, "--log", "log.csv", "--replications", "1")
     assert (body["rounds"], body["policies"][0]["promise_kept"]) == (3, True)
 
 

@@ -21,6 +21,7 @@ OPTIONS = ("--id", "patient", "--group", "sex", "--features", "age,bmi,s5", "--l
 
 ALONE = ("label", "patients.csv", *OPTIONS)
 WORKED = (*ALONE, "--annotators", 2)
+EACH = "--annotator-of: expected each user once with a name"
 refused = partial(shell.refused, EvenhandError)
 
 
@@ -191,12 +192,9 @@ def test_two_people_who_label_every_item_are_known_by_the_names_of_their_tool(pa
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            ["--annotator-of", "7="],
-            "--annotator-of: expected each user once with a name, such as 7=ann,8=bob, got '7='",
-        ),
-        (["--annotator-of", "7"], "--annotator-of: expected each user once with a name"),
-        (["--annotator-of", "7=ann,7=bob"], "--annotator-of: expected each user once with a name"),
+        (["--annotator-of", "7="], f"{EACH}, such as 7=ann,8=bob, got '7='"),
+        (["--annotator-of", "7"], EACH),
+        (["--annotator-of", "7=ann,7=bob"], EACH),
         (["--annotator", "ann,bob"], "--annotator: expected one name for the labels of a file, or --annotator-of"),
         (["--annotator", "ann", "--annotator-of", "7=bob"], "--annotator: expected one name for the labels of a file"),
         (["--annotator-of", "9=ann"], "--annotator-of: expected users of the file, 7"),

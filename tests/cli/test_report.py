@@ -383,15 +383,13 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
     expected = {round: what for round, what in CHANGES.items() if first <= round <= last}
     assert {row["round"]: row["what"] for row in body["changes"]} == expected
     _, words = reported("changed.evenhand", *options, code=0)
-    assert (
-        words.index("Who is promised something") < words.index("Who is promised nothing") < words.index("What changed")
-    )
+    titles = "Who is promised something", "Who is promised nothing", "What changed"
+    assert sorted(titles, key=words.index) == [*titles]
     inner = changed[first - 1 : last]
     for name, promised, since, until in (one for one in held if one[1]):
         row, most = by_pandas(changed, name, promised, since, until, first, last)
-        cells = re.search(
-            rf" {name} {since} \(.{{26,70}} at least {promised} (\S+) {row['had']} (\S+) (\S+) never", words
-        )
+        line = rf" {name} {since} \(.{{26,70}} at least {promised} (\S+) {row['had']} (\S+) (\S+) never"
+        cells = re.search(line, words)
         assert [*map(float, cells.groups()[:2])] == pytest.approx([row["share"], row["behind"]], rel=1e-3, abs=1e-9)
         assert cells[3] in (most, "-")
     for name, promised, since, until in (one for one in held if not one[1]):

@@ -121,20 +121,18 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure():
             ArgumentError,
             "--group: expected groups with rows to train and to validate, got",
         ),
-        (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': expected text with few values"),
         (
             POOL,
             ["--group", "y"],
             TableError,
             "group: expected columns that have no other use, got 'y'; it is the label",
         ),
-        (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
         (POOL, ["--costs", "3"], ArgumentError, "--costs: expected NAME=NUMBER,NAME=NUMBER, got a value without names"),
         (POOL.assign(y=range(N)), ["--multiclass"], ArgumentError, "2 to 100 labels, got 'y' with 120"),
         (SEVEN, ["--multiclass", "--loss", "false_negative"], ArgumentError, "zero_one or log for 7 labels"),
         (SEVEN, ["--multiclass", "--reweighted"], ArgumentError, "--reweighted: expected two labels, got 7"),
     ],
-    ids=range(11),
+    ids=range(9),
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(frame, options, error, words):
     refused(error, words, *typed(frame, *options))
@@ -304,10 +302,8 @@ def test_rows_that_are_looked_at_once_have_exact_limits(people, fresh):
         for row in body["groups"]:
             mine = wrong[rows["g"] == row["group"]]
             assert (row["rows"], row["wrong"]) == (len(mine), mine.sum())
-            low, high = (
-                getattr(binomtest(int(mine.sum()), len(mine), alternative=side).proportion_ci(1 - 0.05 / 2), end)
-                for side, end in (("greater", "low"), ("less", "high"))
-            )
+            low = binomtest(int(mine.sum()), len(mine), alternative="greater").proportion_ci(1 - 0.05 / 2).low
+            high = binomtest(int(mine.sum()), len(mine), alternative="less").proportion_ci(1 - 0.05 / 2).high
             assert (row["low"], row["high"]) == pytest.approx((low, high), abs=1e-9)
             assert row["verdict"] == ("certified" if high <= limit else "refuted" if low > limit else "not_shown")
         assert result.exit_code == {"certified": 0, "not_shown": 3, "refuted": 1}[body["verdict"]]

@@ -36,13 +36,13 @@ def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will
 
 def test_a_new_study_learns_from_a_log_and_its_promise_counts_none_of_it():
     Path("log.csv").write_text("item,click\n" + "a,0\nb,1\nc,0\n" * 40)
-    log, place = ("--learn", "log.csv", "--arm", "item", "--reward", "click"), "s"
-    said = answer("new", place, "-p", "deadline-learn", "--shares", "0.1", *log, "--cap", "b=0.6", "--seed", "1")
+    log = ("--learn", "log.csv", "--arm", "item", "--reward", "click")
+    said = answer("new", "s", "-p", "deadline-learn", "--shares", "0.1", *log, "--cap", "b=0.6", "--seed", "1")
     assert "Learned from 120 rows of log.csv; the promise counts none of them." in said
     frame = pd.DataFrame({"item": ["a", "b", "c"] * 40, "click": [0.0, 1.0, 0.0] * 40})
     same = eh.quotas.DeadlineLearn(eh.learners.UCB1(), dict.fromkeys("abc", 0.1), caps={"b": 0.6}, seed=1)
     same.learn(frame, arm="item", reward="click")
-    with Study.open(place) as study:
+    with Study.open("s") as study:
         assert study.policy.promise == same.promise
         for _ in range(20):
             decision, expected = study.ask(), same.ask()
