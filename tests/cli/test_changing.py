@@ -54,8 +54,7 @@ def test_a_slate_from_a_file_of_promises(file):
     with Study.open(store) as study:
         assert study.policy.shares == {"a": study.policy.shares["a"], "b": 0.25, "c": 0, "d": 0}
         assert study.policy.tolerance == 1
-    shown = answer("show", store)
-    assert "2 arms are played per round." in shown
+    assert "2 arms are played per round." in answer("show", store)
     answer("verify", store)
 
 
@@ -267,8 +266,7 @@ def test_offers_of_a_log_are_replayed():
     options = (*SIMULATE, "--promise", "slow.toml", "--replications", "2", "--sep", ";")
     body = as_json(*options, "--log", "log.csv")
     assert (body["rounds"], body["policies"][1]["promise_kept"]) == (90, True)
-    shown = answer(*options, "--log", "log.csv")
-    assert "Share of the rounds on offer by arm" in " ".join(shown.split())
+    assert "Share of the rounds on offer by arm" in " ".join(answer(*options, "--log", "log.csv").split())
     refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", "none.csv")
     answer("new", "s", "--promise", "slow.toml"), answer("ask", "s")
     answer("export", "s", "--out", "plain.csv")

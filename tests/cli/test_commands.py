@@ -107,6 +107,7 @@ def test_an_audit_writes_its_files(log):
     ("text", "arguments", "words"),
     [
         ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
+        ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: expected ARM=SHARE"),
         ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: expected one of"),
     ],
     ids=named,

@@ -298,8 +298,7 @@ def test_labels_may_be_a_list_as_json(patients):
     more = ["--choice", "uniform", "--seed", 1]
     answer(*options, '["01", "a,b"]', *more, "--items", 2, "--tasks", "t.csv")
     pd.read_csv("t.csv").assign(label=["01", "a,b"]).to_csv("t.csv", index=False)
-    read = as_json(*options, '["01", "a,b"]', *more, "--read", "t.csv", "--out", "l.csv")
-    assert read["told"] == 2
+    assert as_json(*options, '["01", "a,b"]', *more, "--read", "t.csv", "--out", "l.csv")["told"] == 2
     assert sorted(pd.read_csv("l.csv", dtype=str)["label"]) == ["01", "a,b"]
     words = "--labels: expected labels of one type, all text or all whole numbers, got 01,1"
     refused(words, *options, '["01", 1]', "--state", "other", "--tasks", "t.csv")

@@ -113,8 +113,7 @@ def test_money_is_written_as_people_write_it(log):
 
 
 def test_windows_and_files_are_read_as_everywhere(log):
-    windows = as_json("price", "--means", "0.9,0.5", "--window", "1=1/4")
-    assert windows["cost"] == pytest.approx(0.1)
+    assert as_json("price", "--means", "0.9,0.5", "--window", "1=1/4")["cost"] == pytest.approx(0.1)
     both = [answer("price", log, *promise, "--json") for promise in (PROMISE, ["--promise", "promise.toml"])]
     assert both[0] == both[1]
 

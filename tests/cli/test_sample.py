@@ -353,8 +353,7 @@ def test_a_table_of_predictions_is_certified_at_once(predictions):
     exact = binomtest(180, 724, alternative="less").proportion_ci(0.9875)
     assert (first["high"], first["verdict"]) == (pytest.approx(exact.high), "certified")
     answer(*usual, 0.25, code=1)
-    missed = as_json(*usual, 0.9, "--loss", "false_negative")
-    assert [row["rows"] for row in missed["groups"]] == [724, 40]
+    assert [row["rows"] for row in as_json(*usual, 0.9, "--loss", "false_negative")["groups"]] == [724, 40]
 
 
 @pytest.mark.parametrize(
@@ -409,8 +408,7 @@ def test_the_positive_label_is_named_and_a_model_that_gives_it_to_everybody(loss
     assert "The model answers 'yes' for everybody: it may not be worth having." in said
     kind = "positive" if loss == "false_negative" else "negative"
     assert f"Risks on 12 {kind} rows that are supposed to be new" in said
-    body = as_json("certify", "said.csv", *usual)
-    assert body["groups"][0]["wrong"] == wrong
+    assert as_json("certify", "said.csv", *usual)["groups"][0]["wrong"] == wrong
     pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["yes", "no"] * 12}).to_csv("said.csv", index=False)
     assert "for everybody" not in answer("certify", "said.csv", *usual)
     pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["maybe", "no"] * 12}).to_csv("said.csv", index=False)

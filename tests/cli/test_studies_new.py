@@ -203,7 +203,8 @@ def test_what_is_to_be_typed_next_is_quoted():
 
 
 def test_names_near_what_was_typed_are_shown():
-    refused(RegistryError, "near it: quotas/fair-ucb", "new", "x", "--policy", "fairucb")
+    near = "--policy: no policy is named 'fairucb'; near it: quotas/fair-ucb"
+    refused(RegistryError, near, "new", "x", "--policy", "fairucb")
     learner = ["--policy", "fair-learn+epsilon-greedy", "--shares", "a=0.2,b=0.3"]
     assert "quotas/fair-learn" in answer("new", "greedy", *learner)
 

@@ -158,8 +158,7 @@ def test_labels_of_several_kinds_are_exported_as_text():
 def test_a_digest_that_was_printed_is_looked_for(played):
     digest = re.search("Last digest: ([0-9a-f]{64})", answer("verify", played))[1]
     assert as_json("verify", played, "--known", digest)["digest"] == digest
-    result = answer("verify", played, "--known", "0" * 64, code=1)
-    assert "WRONG: no entry has the digest 0000" in result
+    assert "WRONG: no entry has the digest 0000" in answer("verify", played, "--known", "0" * 64, code=1)
 
 
 def test_all_arms_of_a_round_are_shown_with_the_reward_of_each():

@@ -210,8 +210,7 @@ def test_rows_of_a_draw():
     assert answer("tell", "s", "1", "--rows", "rows.csv", "--label", "sick") == "told\n"
     with Study.open("s") as study:
         assert study.log.record(1).told == {"X": [[1, 2], [3, 4], [1, 1], [2, 2]], "y": ["yes", "no", "yes", "no"]}
-    shown = as_json("show", "s")
-    assert [row["training"] for row in shown["risks"]] == [2, 0]
+    assert [row["training"] for row in as_json("show", "s")["risks"]] == [2, 0]
     assert "Risks by group" in answer("show", "s")
 
 
@@ -274,8 +273,7 @@ def test_a_subject_is_asked_about_and_erased():
         words = f"seen: 0 subjects erased; no contexts of subject {subject!r} are kept\n"
         assert answer("erase", "seen", "--subject", subject, code=1) == words
     assert Study.open("seen").open_tickets == [3]
-    body = as_json("erase", "seen", "--older-than", "1s")
-    assert body == {"subjects": 1, "forgotten": 1, "purged": True}
+    assert as_json("erase", "seen", "--older-than", "1s") == {"subjects": 1, "forgotten": 1, "purged": True}
     assert "were erased" in answer("verify", "seen")
     refused(ArgumentError, "--subject, --older-than: expected one of them", "erase", "seen")
     words = "--older-than: expected seconds, or a text such as 90s"

@@ -193,7 +193,7 @@ def test_days_are_turned_only_where_their_order_is_clear(days, read, write):
 FRAME = pd.DataFrame({"arm": ["a", "b", "a"], "reward": [0.5, 1.0, 0.0]})
 
 
-def _written(folder, kind):
+def _written(kind):
     table, buffer = pa.Table.from_pandas(FRAME), io.BytesIO()
     if kind == "arrows":
         with pa.ipc.new_stream(buffer, table.schema) as stream:
@@ -215,7 +215,7 @@ KINDS = ["csv", "tsv", "parquet", "arrow", "feather", "arrows", "jsonl", "ndjson
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_format_is_read_by_its_ending_packed_or_not(kind, tmp_path):
-    content = _written(tmp_path, kind)
+    content = _written(kind)
     packed = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     for ending, pack in packed.items():
         path = tmp_path / f"t.{kind}{ending}"
@@ -226,9 +226,9 @@ def test_every_format_is_read_by_its_ending_packed_or_not(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_standard_input_is_read_whatever_its_format(kind, pack, tmp_path):
+def test_standard_input_is_read_whatever_its_format(kind, pack):
     audit = ("audit", "-", "--shares", "0.3", "--tolerance", "1")
-    assert as_json(*audit, stdin=pack(_written(tmp_path, kind)))["rounds"] == 3
+    assert as_json(*audit, stdin=pack(_written(kind)))["rounds"] == 3
 
 
 def test_the_format_of_a_file_with_another_ending_may_be_given(write, given):

@@ -73,9 +73,7 @@ ONE = {
     quotas.plot_regret: lambda made, **on: plots.plot_regret(made["history"], **on),
     quotas.plot_shares: lambda made, **on: plots.plot_shares(made["history"], **on),
     quotas.plot_shortfall: lambda made, **on: plots.plot_shortfall(made["history"], **on),
-    similarity.plot_chances: lambda made, **on: similarity.plot_chances(
-        np.arange(3.0), np.array([0.1, 0.2, 0.3]), "age", **on
-    ),
+    similarity.plot_chances: lambda made, **on: similarity.plot_chances(np.arange(3.0), np.arange(3) / 9, "age", **on),
     studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
 }
