@@ -1,12 +1,13 @@
 """Studies in files, made by the shell."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from evenhand.studies import Ask, Study, Tell
-from tests.cli.shell import answer
+from tests.cli.shell import NEW, answer
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +19,8 @@ def own_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def store(tmp_path):
     """A store with one study, FairUCB over the arms a and b."""
-    path = tmp_path / "ads.evenhand"
-    answer("new", path, "--policy", "fair-ucb", "--shares", "a=0.2,b=0.3", "--seed", "1")
-    return path
+    answer("new", "ads.evenhand", *NEW, "--seed", "1")
+    return tmp_path / "ads.evenhand"
 
 
 MODEL = """network unknown {}
@@ -34,11 +34,11 @@ probability ( cured | dose ) { (low) 0.7, 0.3; (high) 0.1, 0.9; }
 
 
 @pytest.fixture
-def trial(tmp_path):
+def trial():
     """A store with a search whose model is a BIF file."""
-    (tmp_path / "model.bif").write_text(MODEL)
+    Path("model.bif").write_text(MODEL)
     problem = {
-        "model": str(tmp_path / "model.bif"),
+        "model": "model.bif",
         "intervene": "dose",
         "sensitive": "sex",
         "outcome": "cured",
@@ -46,9 +46,9 @@ def trial(tmp_path):
         "values": {"0": 0, "1": 1},
     }
     spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 600}
-    (tmp_path / "search.json").write_text(json.dumps(spec))
-    answer("new", tmp_path / "trial.evenhand", "--spec", tmp_path / "search.json")
-    return tmp_path / "trial.evenhand"
+    Path("search.json").write_text(json.dumps(spec))
+    answer("new", "trial.evenhand", "--spec", "search.json")
+    return "trial.evenhand"
 
 
 @pytest.fixture

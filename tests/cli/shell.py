@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 
-__all__ = ["NEW", "answer", "asked", "call", "cells", "evenhand", "refused"]
+__all__ = ["NEW", "answer", "as_json", "asked", "call", "cells", "evenhand", "refused"]
 
 NEW = ["-p", "fair-ucb", "--shares", "a=0.2,b=0.3"]
 
@@ -17,11 +17,21 @@ def call(*arguments, stdin=None):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
 
-def answer(*arguments, stdin=None):
-    """What a command prints that is done."""
+def answer(*arguments, stdin=None, code=0):
+    """What a command prints that ends with this exit code."""
+    return ended(arguments, stdin, code).output
+
+
+def as_json(*arguments, stdin=None, code=0):
+    """What a command says as JSON that ends with this exit code; its notes on standard error are no part of it."""
+    return json.loads(ended((*arguments, "--json"), stdin, code).stdout)
+
+
+def ended(arguments, stdin, code):
     result = call(*arguments, stdin=stdin)
-    assert result.exit_code == 0, result.output + str(result.exception)
-    return result.output
+    assert result.exit_code == code, result.output + repr(result.exception)
+    assert not isinstance(result.exception, Exception), repr(result.exception)
+    return result
 
 
 def refused(error, words, *arguments, stdin=None):

@@ -1,12 +1,12 @@
 """`evenhand audit A.csv B.csv`: logs of processes that decided at the same time."""
 
-import json
+from pathlib import Path
 
 import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from tests.cli.shell import call, refused
+from tests.cli.shell import as_json, refused
 
 
 @pytest.fixture
@@ -21,22 +21,18 @@ def logs(tmp_path):
 
 
 def test_what_some_order_breaks_is_said_with_its_caveat(logs):
-    said = call("audit", *logs, "--shares", "sports=9/10", "--json")
-    assert said.exit_code == 1
-    found = json.loads(said.output)
+    found = as_json("audit", *logs, "--shares", "sports=9/10", code=1)
     assert not found["kept"]
     assert found["rounds"] == {str(log): 30 + number for number, log in enumerate(logs)}
     assert {row["arm"]: row["broken_by"] for row in found["promises"]}["sports"] > 0
     assert "need not have been broken in the one that happened" in found["notes"][0]
 
 
-def test_shares_that_change_are_refused_in_a_line(logs, tmp_path):
-    (tmp_path / "changing.csv").write_text("arm,share,from\nads,0.2,1\nads,0.1,9\n")
-    result = call("audit", *logs, "--shares", tmp_path / "changing.csv")
-    assert str(result.exception) == (
-        "--shares: expected shares that do not change, when files or several logs are audited, got a share that "
-        "changes; audit the logs one by one, each read into a table"
-    )
+def test_shares_that_change_are_refused_in_a_line(logs):
+    Path("changing.csv").write_text("arm,share,from\nads,0.2,1\nads,0.1,9\n")
+    words = "--shares: expected shares that do not change, when files or several logs are audited, got a share that "
+    words += "changes; audit the logs one by one, each read into a table"
+    refused(ArgumentError, words, "audit", *logs, "--shares", "changing.csv")
 
 
 def test_a_log_that_is_named_twice_is_refused(logs):

@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from evenhand import Promise
 from evenhand.errors import ArgumentError, RewardError, SharesError, TableError, UnknownArmError
 from evenhand.promises.versions import with_parts
 from evenhand.studies import Study
-from tests.cli.shell import answer, asked, call, cells, refused
+from tests.cli.shell import answer, as_json, asked, cells, refused
 
 PROMISES = """
 learner = "thompson"
@@ -23,20 +24,22 @@ b = 0.25
 """
 
 
+SIMULATE = ("simulate", "quotas/bernoulli-arms", "--seed", "1", "--jobs", "1")
+
+
 @pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "promises.toml"
-    path.write_text(PROMISES)
-    return path
+def file():
+    Path("promises.toml").write_text(PROMISES)
+    return "promises.toml"
 
 
-def made(tmp_path, text, *options):
-    (tmp_path / "p.toml").write_text(text)
-    return answer("new", tmp_path / "one.evenhand", "--promise", tmp_path / "p.toml", "--seed", "1", *options)
+def made(text, *options):
+    Path("p.toml").write_text(text)
+    return answer("new", "one", "--promise", "p.toml", "--seed", "1", *options)
 
 
-def test_a_slate_from_a_file_of_promises(tmp_path, file):
-    store = tmp_path / "places.evenhand"
+def test_a_slate_from_a_file_of_promises(file):
+    store = "places"
     answer("new", store, "--promise", file, "--seed", "1")
     first, second, third = (asked(store, "--available", "a,c,d")[0], *asked(store, "--count", "2"))
     assert set(first["arms"]) <= {"a", "c", "d"}
@@ -51,18 +54,17 @@ def test_a_slate_from_a_file_of_promises(tmp_path, file):
     with Study.open(store) as study:
         assert study.policy.shares == {"a": study.policy.shares["a"], "b": 0.25, "c": 0, "d": 0}
         assert study.policy.tolerance == 1
-    shown = answer("show", store)
-    assert "2 arms are played per round." in shown
-    assert call("verify", store).exit_code == 0
+    assert "2 arms are played per round." in answer("show", store)
+    answer("verify", store)
 
 
-def test_arms_come_and_go_and_shares_change(tmp_path):
-    store = tmp_path / "pace.evenhand"
+def test_arms_come_and_go_and_shares_change():
+    store = "pace"
     new = ("-p", "deadline-learn", "--arms", "3", "--shares", "0.2", "--seed", "1")
     answer("new", store, *new)
     asked(store, "--count", "5")
     assert answer("add", store, "new", "--share", "1/10") == "added new\n"
-    assert json.loads(answer("retire", store, "1", "--json")) == {"status": "retired", "arm": 1}
+    assert as_json("retire", store, "1") == {"status": "retired", "arm": 1}
     assert answer("change", store, "--shares", "0=0.1,2=1/2,new=0.1").startswith("changed")
     assert asked(store, "--available", "0")[0]["arm"] == 0
     shown = answer("show", store)
@@ -92,13 +94,13 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     assert "│ last │     0 │      0 │        - │      - │ 0.3 │" in shown
 
 
-def test_another_promise_of_a_file_says_everything(tmp_path):
-    store, file = tmp_path / "pace.evenhand", tmp_path / "next.toml"
+def test_another_promise_of_a_file_says_everything():
+    store = "pace"
     answer("new", store, "-p", "deadline-learn", "--arms", "3", "--shares", "0.2", "--seed", "1")
     asked(store, "--count", "5")
     answer("retire", store, "1")
-    file.write_text("tolerance = 2\n[shares]\n0 = 0.3\n[caps]\n2 = 0.8\n")
-    assert answer("change", store, "--promise", file).startswith("changed")
+    Path("next.toml").write_text("tolerance = 2\n[shares]\n0 = 0.3\n[caps]\n2 = 0.8\n")
+    assert answer("change", store, "--promise", "next.toml").startswith("changed")
     promise = Study.open(store).state.bare_copy().promise
     assert (promise.tolerance, [float(share) for share in promise.shares]) == (2.0, [0.3, 0.0, 0.0])
     assert promise.caps[promise.arms.index(2)] == Fraction(4, 5)
@@ -106,13 +108,13 @@ def test_another_promise_of_a_file_says_everything(tmp_path):
     assert "was kept at every round" in answer("verify", store)
     before = Study.open(store).log.sequence
     refused(ArgumentError, "--shares: expected either --shares, --cap,", "change", store)
-    file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
-    refused(SharesError, "sum to", "change", store, "--promise", file)
+    Path("next.toml").write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
+    refused(SharesError, "sum to", "change", store, "--promise", "next.toml")
     assert Study.open(store).log.sequence == before
 
 
-def test_each_part_of_a_promise_changes_by_itself(tmp_path):
-    store = tmp_path / "pace.evenhand"
+def test_each_part_of_a_promise_changes_by_itself():
+    store = "pace"
     answer("new", store, "-p", "deadline-learn", "--arms", "0,b,c", "--shares", "0=0.2,b=0.2", "--seed", "1")
     shares, steps = {"0": "1/5", "b": "1/5", "c": 0}, []
     steps.append((["--cap", "c=0.5"], Promise(shares, caps={"c": 0.5}, offers="all")))
@@ -148,23 +150,28 @@ def test_a_policy_that_cannot_change_says_so(store):
     refused(ArgumentError, "available", "ask", store, "--available", "a")
 
 
-def test_windows_sets_and_caps_from_a_file(tmp_path):
-    store = tmp_path / "one.evenhand"
-    made(tmp_path, "arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
-    asked(store, "--count", "30")
-    assert "The promise was kept at every round" in answer("show", store)
-    assert [row[-1] for row in cells(answer("show", store))[:3]] == ["1 in 4", "2 in 9", "-"]
-    assert "The promise was kept at every round." in answer("verify", store)
-    made(tmp_path, "arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
-    asked(store, "--study", "sets")
-    shown = cells(answer("show", store, "--study", "sets"))
+def test_windows_sets_and_caps_from_a_file():
+    made("arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
+    asked("one", "--count", "30")
+    assert "The promise was kept at every round" in answer("show", "one")
+    assert [row[-1] for row in cells(answer("show", "one"))[:3]] == ["1 in 4", "2 in 9", "-"]
+    assert "The promise was kept at every round." in answer("verify", "one")
+    made("arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
+    asked("one", "--study", "sets")
+    shown = cells(answer("show", "one", "--study", "sets"))
     assert [row[3] for row in shown[:5]] == ["-", "-", "0.1", "-", "0.5"]
     assert shown[4][:3] == ["0 + 1", "1", "1"]
     table = "[promise]\nshares = {2 = 0.1}\nsets = [{arms = [0, 1], share = 0.5}]\n"
-    made(tmp_path, f"arms = 4\n{table}", "--name", "table")
-    assert [row[3] for row in cells(answer("show", store, "--study", "table"))] == ["-", "-", "0.1", "-", "0.5"]
-    made(tmp_path, "cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
-    assert [row[-1] for row in cells(answer("show", store, "--study", "caps"))] == ["0.6", "-"]
+    made(f"arms = 4\n{table}", "--name", "table")
+    assert [row[3] for row in cells(answer("show", "one", "--study", "table"))] == [
+        "-",
+        "-",
+        "0.1",
+        "-",
+        "0.5",
+    ]
+    made("cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
+    assert [row[-1] for row in cells(answer("show", "one", "--study", "caps"))] == ["0.6", "-"]
 
 
 @pytest.mark.parametrize(
@@ -180,28 +187,27 @@ def test_windows_sets_and_caps_from_a_file(tmp_path):
         ("tolerance = 1\n[promise]\nshares = { a = 0.5 }", ArgumentError, "tolerance: expected nothing outside"),
     ],
 )
-def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(tmp_path, text, error, words):
-    (tmp_path / "p.toml").write_text(text)
-    refused(error, words, "new", tmp_path / "one.evenhand", "--promise", tmp_path / "p.toml")
-    assert not (tmp_path / "one.evenhand").exists()
+def test_promises_that_cannot_be_read_or_kept_are_refused_by_name(text, error, words):
+    Path("p.toml").write_text(text)
+    refused(error, words, "new", "one", "--promise", "p.toml")
+    assert not Path("one").exists()
 
 
-def test_a_file_of_promises_stands_alone(tmp_path, file):
-    new = ("new", tmp_path / "one.evenhand", "--promise", file)
+def test_a_file_of_promises_stands_alone(file):
+    new = ("new", "one", "--promise", file)
     refused(ArgumentError, "--promise", *new, "--policy", "fair-ucb")
     refused(ArgumentError, "--promise", *new, "--shares", "a=0.1")
-    refused(TableError, "no such file", "new", tmp_path / "one.evenhand", "--promise", tmp_path / "none.toml")
-    refused(TableError, f"{tmp_path}: cannot be read: is a directory", *new[:-1], tmp_path)
+    refused(TableError, "no such file", "new", "one", "--promise", "none.toml")
+    refused(TableError, ".: cannot be read: is a directory", *new[:-1], ".")
 
 
-def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_path):
-    (tmp_path / "p.toml").write_text("tolerance = 1\nlearner = 'thompson'\n[shares]\n2 = 0.5\n")
-    options = ("--rounds", "300", "--replications", "3", "--seed", "1", "--jobs", "1")
-    start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options)
-    own = json.loads(answer(*start, "--json"))
+def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without():
+    Path("p.toml").write_text("tolerance = 1\nlearner = 'thompson'\n[shares]\n2 = 0.5\n")
+    start = (*SIMULATE, "--promise", "p.toml", "--rounds", "300", "--replications", "3")
+    own = as_json(*start)
     kept = [(policy["policy"], policy["promise_kept"]) for policy in own["policies"]]
     assert kept == [("thompson", False), ("thompson under the promise", True)]
-    several = json.loads(answer(*start, "-p", "ucb1", "-p", "thompson", "--json"))
+    several = as_json(*start, "-p", "ucb1", "-p", "thompson")
     (ucb1, thompson), (alone,) = several["costs"], own["costs"]
     assert (ucb1["learner"], ucb1["broken"], ucb1["replications"]) == ("ucb1", 3, 3)
     assert thompson == alone
@@ -211,18 +217,16 @@ def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_pa
     assert "Without it the promise would have been broken in 3 of 3 replications." in said
 
 
-def test_caps_windows_and_sets_stand_beside_the_shares_of_a_simulation(tmp_path):
-    (tmp_path / "p.toml").write_text("[caps]\n0 = 0.5\n[[sets]]\narms = [1, 2]\nshare = 0.4\n[windows]\n2 = 9\n")
-    options = ("--rounds", "90", "--replications", "2", "--seed", "1", "--jobs", "1")
-    said = answer("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options)
+def test_caps_windows_and_sets_stand_beside_the_shares_of_a_simulation():
+    Path("p.toml").write_text("[caps]\n0 = 0.5\n[[sets]]\narms = [1, 2]\nshare = 0.4\n[windows]\n2 = 9\n")
+    said = answer(*SIMULATE, "--promise", "p.toml", "--rounds", "90", "--replications", "2")
     rows = [row[:4] for row in cells(said.partition("Promised:")[0])[-4:]]
     assert rows == [["0", "-", "0.5", "-"], ["1", "-", "-", "-"], ["2", "-", "-", "1 in 9"], ["1 + 2", "0.4", "-", "-"]]
 
 
-def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_path):
-    (tmp_path / "p.toml").write_text("plays = 2\n[shares]\n2 = 0.5\n")
-    options = ("--rounds", "90", "--replications", "2", "--seed", "1", "--jobs", "1", "--json")
-    body = json.loads(answer("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options))
+def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise():
+    Path("p.toml").write_text("plays = 2\n[shares]\n2 = 0.5\n")
+    body = as_json(*SIMULATE, "--promise", "p.toml", "--rounds", "90", "--replications", "2")
     assert min(policy["reward_a_round"] for policy in body["policies"]) > 0.9
 
 
@@ -234,62 +238,59 @@ def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_pat
         ("arms = [0, 1, 2, 3]\n[shares]\n1 = 0.5\n", "p.toml: arms: expected arms among 0,1,2, got 3"),
     ],
 )
-def test_a_promise_to_arms_that_there_are_not_is_refused_before_anything_is_made(tmp_path, text, words):
-    (tmp_path / "p.toml").write_text(text)
-    refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml")
-    refused(ArgumentError, words, "new", tmp_path / "s", "--promise", tmp_path / "p.toml", "--arms", "3")
-    assert not (tmp_path / "s").exists()
+def test_a_promise_to_arms_that_there_are_not_is_refused_before_anything_is_made(text, words):
+    Path("p.toml").write_text(text)
+    refused(ArgumentError, words, "simulate", "quotas/bernoulli-arms", "--promise", "p.toml")
+    refused(ArgumentError, words, "new", "s", "--promise", "p.toml", "--arms", "3")
+    assert not Path("s").exists()
 
 
-def test_a_file_that_begins_a_study_audits_a_log(tmp_path):
+def test_a_file_that_begins_a_study_audits_a_log():
     """All that a file of promises may hold is read wherever it is named."""
     beside = "learner = 'thompson'\narms = ['a', 'b', 'c', 'd']\noffers = ['a']\n"
-    (tmp_path / "p.toml").write_text(beside + "[shares]\na = 0.1\n[[sets]]\narms = ['b', 'c']\nshare = 0.5\n")
-    answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "p.toml", "--seed", "1")
-    promise = Study.open(tmp_path / "s.evenhand").state.bare_copy().promise
+    Path("p.toml").write_text(beside + "[shares]\na = 0.1\n[[sets]]\narms = ['b', 'c']\nshare = 0.5\n")
+    answer("new", "s", "--promise", "p.toml", "--seed", "1")
+    promise = Study.open("s").state.bare_copy().promise
     assert (promise.offers, promise.sets) == (("a",), ((("b", "c"), Fraction(1, 2)),))
     for arms, kept in {"bacb": True, "dada": False}.items():
-        (tmp_path / "log.csv").write_text("arm\n" + "\n".join(arms))
-        said = call("audit", tmp_path / "log.csv", "--promise", tmp_path / "p.toml", "--tolerance", "0", "--json")
-        assert json.loads(said.stdout)["kept"] is kept
+        Path("log.csv").write_text("arm\n" + "\n".join(arms))
+        ask = ("audit", "log.csv", "--promise", "p.toml", "--tolerance", "0")
+        assert as_json(*ask, code=0 if kept else 1)["kept"] is kept
 
 
-def test_offers_of_a_log_are_replayed(tmp_path):
-    (tmp_path / "slow.toml").write_text("[shares]\n0 = 0.5\n1 = 0\n2 = 0\n")
+def test_offers_of_a_log_are_replayed():
+    Path("slow.toml").write_text("[shares]\n0 = 0.5\n1 = 0\n2 = 0\n")
     rows = ["0,1,2;x", "1,2;y", ";x"] * 30
-    (tmp_path / "log.csv").write_text("available;place\n" + "\n".join(rows))
-    (tmp_path / "none.csv").write_text("arm;reward\na;1\nb;0\n")
-    start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "slow.toml", "--seed", "1", "--jobs", "1")
-    options = (*start, "--replications", "2", "--sep", ";")
-    body = json.loads(call(*options, "--log", tmp_path / "log.csv", "--json").stdout)
+    Path("log.csv").write_text("available;place\n" + "\n".join(rows))
+    Path("none.csv").write_text("arm;reward\na;1\nb;0\n")
+    options = (*SIMULATE, "--promise", "slow.toml", "--replications", "2", "--sep", ";")
+    body = as_json(*options, "--log", "log.csv")
     assert (body["rounds"], body["policies"][1]["promise_kept"]) == (90, True)
-    shown = answer(*options, "--log", tmp_path / "log.csv")
-    assert "Share of the rounds on offer by arm" in " ".join(shown.split())
-    refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", tmp_path / "none.csv")
-    answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "slow.toml"), answer("ask", tmp_path / "s.evenhand")
-    answer("export", tmp_path / "s.evenhand", "--out", tmp_path / "plain.csv")
+    assert "Share of the rounds on offer by arm" in " ".join(answer(*options, "--log", "log.csv").split())
+    refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", "none.csv")
+    answer("new", "s", "--promise", "slow.toml"), answer("ask", "s")
+    answer("export", "s", "--out", "plain.csv")
     nothing = "--log: none of its rounds has an offer; leave --log out"
-    refused(ArgumentError, nothing, *options[:-2], "--log", tmp_path / "plain.csv")
+    refused(ArgumentError, nothing, *options[:-2], "--log", "plain.csv")
 
 
-def test_a_study_is_replayed_from_its_export(tmp_path):
-    store, log = tmp_path / "s.evenhand", tmp_path / "log.csv"
-    answer("new", store, "--policy", "deadline-learn+ucb1", "--shares", "0=0.3,1=0.2,2=0", "--seed", "1")
+def test_a_study_is_replayed_from_its_export():
+    answer("new", "s", "--policy", "deadline-learn+ucb1", "--shares", "0=0.3,1=0.2,2=0", "--seed", "1")
     for available in ("0,1", "0,1,2", "1,2"):
-        answer("ask", store, "--available", available)
-    answer("export", store, "--out", log)
-    start = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--seed", "1")
-    body = json.loads(answer(*start, "--log", log, "--replications", "1", "--jobs", "1", "--json"))
+        answer("ask", "s", "--available", available)
+    answer("export", "s", "--out", "log.csv")
+    start = (*SIMULATE, "-p", "deadline-learn", "--shares", "0=0.3,1=0.2")
+    body = as_json(*start, "--log", "log.csv", "--replications", "1")
     assert (body["rounds"], body["policies"][0]["promise_kept"]) == (3, True)
 
 
 def test_rewards_come_late_in_a_simulation():
     small = ("simulate", "quotas/bernoulli-arms", "-p", "ucb1", "--rounds", "200", "--replications", "2", "--seed", "1")
     for text, said in (("40", "40"), ("0,3,12", "one of 3 logged delays"), ("geometric:20", "geometric, mean 20")):
-        body = json.loads(answer(*small, "--delay", text, "--json"))
+        body = as_json(*small, "--delay", text)
         assert body["delay"] == said
         assert f"delay {said}" in answer(*small, "--delay", text)
-    soon, at_once = (json.loads(answer(*small, *more, "--json")) for more in ((), ("--delay", "0")))
+    soon, at_once = (as_json(*small, *more) for more in ((), ("--delay", "0")))
     assert soon == at_once
     assert "delay" not in soon
     assert body["policies"][0]["regret"] != soon["policies"][0]["regret"]

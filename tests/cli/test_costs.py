@@ -1,7 +1,6 @@
 """What a promise costs is not said by means of arms where the policy saw contexts: it is counted, or reckoned."""
 
 import html
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError
 from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.studies.export import bandit_frame
-from tests.cli.shell import answer, refused
+from tests.cli.shell import answer, as_json, refused
 
 FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
 """What the learner of `turns` keeps by itself."""
@@ -40,8 +39,8 @@ def test_changes_are_counted_and_what_they_cost_is_not_known_by_means():
     log, report, shown = shop(eh.quotas.DeadlineLearn(eh.learners.Scores(), OWED), lambda number: turns(0))
     forced = int((log["reason"] == "owed its share").sum())
     assert forced == 24  # the first arm alone is wished for, and the others are owed three fifths
-    said = f"Of 40 decisions {40 - forced} were the learner's first wish among the arms on offer; the promise decided "
-    said += f"{forced}."
+    own = f"Of 40 decisions {40 - forced} were the learner's first wish among the arms on offer"
+    said = f"{own}; the promise decided {forced}."
     assert said in report
     assert said in shown
     assert "not known: the policy sees contexts" in report
@@ -136,8 +135,7 @@ def test_a_lottery_over_contexts_is_replayed_with_the_promise_and_without_it():
 
 
 def _says_no_price(*ask):
-    output = answer(*ask, "--json")
-    found = json.loads(output[output.index("{") :])
+    found = as_json(*ask)
     price = found["price"] if "price" in found else found["prices"][0]
     assert "costs" not in found
     assert price["cost"] is None
@@ -148,9 +146,8 @@ def test_a_policy_of_contexts_is_evaluated_without_a_price():
     arms = np.tile(list("ab"), 40)
     log = pd.DataFrame({"arm": arms, "reward": (np.arange(80) % 3 > 0) * 1.0, "age": np.arange(80) % 5})
     log.to_csv("log.csv", index=False)
-    ask = ("log.csv", "--shares", "0.3", "--rounds", 5, "--replays", 2, "--json")
-    plain = json.loads(answer("evaluate", *ask))["price"]
-    assert plain["cost"] is not None
-    shared = ("evaluate", *ask[:-1], "--contexts", "age", "-p", "deadline-learn+learners/lin-ucb")
+    ask = ("evaluate", "log.csv", "--shares", "0.3", "--rounds", 5, "--replays", 2)
+    assert as_json(*ask)["price"]["cost"] is not None
+    shared = (*ask, "--contexts", "age", "-p", "deadline-learn+learners/lin-ucb")
     refused(ContextError, "with a row for each arm, got one row for all arms", *shared)
     assert "supposing that an arm earns the same for everybody" in answer("price", "log.csv", "--shares", "0.3")

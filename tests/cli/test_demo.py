@@ -1,6 +1,5 @@
 """The demonstration tells of a contract: who is behind, by how much money, since when, and what keeping it costs."""
 
-import json
 import re
 import shlex
 
@@ -9,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.experiments.quotas.contract import CONTRACT, FORGOTTEN, PRICES, SINCE, TOLERANCE, made_log
-from tests.cli.shell import answer, call
+from tests.cli.shell import answer, as_json
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +52,14 @@ def test_a_file_can_be_forwarded_and_the_log_is_said_to_be_made_up(shown, tmp_pa
     assert "Lumen" in (shown[0] / "report.html").read_text()
     assert (shown[0] / "demo.png").read_bytes()[:4] == b"\x89PNG"
     assert "A made-up log (seed 2026): 10,000 impressions" in shown[1]
-    other = json.loads(answer("demo", "--out", tmp_path, "--seed", 3, "--json"))
+    other = as_json("demo", "--out", tmp_path, "--seed", 3)
     assert (other["seed"], other["kept"]) == (3, False)
     assert not made_log(200, seed=3).equals(made_log(200))
 
 
 def test_the_commands_run_as_they_are_printed():
     audit, new = (line.strip() for line in answer("demo").splitlines() if line.startswith("  evenhand"))
-    assert call(*shlex.split(audit)[1:]).exit_code == 1
+    answer(*shlex.split(audit)[1:], code=1)
     answer(*shlex.split(new)[1:])
     with eh.Study.open("ads.evenhand") as study:
         assert set(study.policy.arms) == set(PRICES)

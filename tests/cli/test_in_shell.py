@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from evenhand.cli.output import table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, expected, expected_one_of
-from tests.cli.shell import call, evenhand
+from tests.cli.shell import answer, call, evenhand
 from tests.fuzzing import many
 
 LABELS = st.one_of(st.text(st.characters(exclude_categories=["C"]), max_size=6), st.integers(-9, 9), st.none())
@@ -100,22 +101,22 @@ ENDS = {
 
 
 @pytest.mark.parametrize("arguments", ENDS)
-def test_a_refusal_advises_what_can_be_typed(arguments, tmp_path):
-    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
-    (tmp_path / "e.toml").write_text("arms = ['a', 'b']\nshares = {a = 0.2}\noffers = 'all'")
-    assert call("new", "e.evenhand", "--promise", "e.toml").exit_code == 0
-    assert call("new", "c.evenhand", "-p", "group-fair-top-interval", "--groups", "a=x,b=y").exit_code == 0
-    assert call("ask", "c.evenhand", "--contexts", "[[1, 2, 3], [1, 2, 4]]").exit_code == 0
-    (tmp_path / "l.json").write_text('{"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 2}')
-    assert call("new", "l.evenhand", "--spec", "l.json").exit_code == 0
+def test_a_refusal_advises_what_can_be_typed(arguments):
+    Path("log.csv").write_text("arm,reward\na,1\nb,0\n")
+    Path("e.toml").write_text("arms = ['a', 'b']\nshares = {a = 0.2}\noffers = 'all'")
+    answer("new", "e.evenhand", "--promise", "e.toml")
+    answer("new", "c.evenhand", "-p", "group-fair-top-interval", "--groups", "a=x,b=y")
+    answer("ask", "c.evenhand", "--contexts", "[[1, 2, 3], [1, 2, 4]]")
+    Path("l.json").write_text('{"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 2}')
+    answer("new", "l.evenhand", "--spec", "l.json")
     result = call(*arguments.split())
     assert isinstance(result.exception, EvenhandError), result.output
     assert str(result.exception).endswith(ENDS[arguments])
 
 
-def test_a_warning_is_a_note_without_the_place_in_the_source(tmp_path):
+def test_a_warning_is_a_note_without_the_place_in_the_source():
     shares = ["-p", "deadline-learn+ucb1", "--shares", "a=0.5,b=0.5,c=0"]
-    with evenhand("new", tmp_path / "s.evenhand", *shares, stderr=-2) as running:
+    with evenhand("new", "s.evenhand", *shares, stderr=-2) as running:
         said = running.communicate()[0]
     assert said.startswith("evenhand: note: the shares sum to exactly 1 and arm 'c' has share 0")
     assert ".py" not in said

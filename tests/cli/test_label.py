@@ -10,22 +10,26 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import evenhand as eh
+from evenhand.errors import EvenhandError
 from evenhand.sampling import annotations_table
 from tests.cli import shell
+from tests.cli.shell import answer, as_json, call
 from tests.naming import named
 
 OPTIONS = ("--id", "patient", "--group", "sex", "--features", "age,bmi,s5", "--labels", "low,high")
 
 
-call = partial(shell.call, "label")
+ALONE = ("label", "patients.csv", *OPTIONS)
+WORKED = (*ALONE, "--annotators", 2)
+EACH = "--annotator-of: expected each user once with a name"
+refused = partial(shell.refused, EvenhandError)
 
 
 def labelled(items, label, *words):
     """Write so many items of the pool, and read them back with this label."""
-    command = ["patients.csv", *OPTIONS, *words]
-    assert call(*command, "--items", items, "--tasks", "labelled.csv").exit_code == 0
+    answer(*ALONE, *words, "--items", items, "--tasks", "labelled.csv")
     pd.read_csv("labelled.csv").assign(label=label).to_csv("labelled.csv", index=False)
-    return call(*command, "--read", "labelled.csv")
+    answer(*ALONE, *words, "--read", "labelled.csv")
 
 
 @pytest.fixture
@@ -39,10 +43,10 @@ def patients():
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=named)
 def test_a_command_that_would_do_nothing_says_what_it_needs(patients, more):
-    refused = str(call("patients.csv", *OPTIONS, *more).exception)
-    assert refused.startswith("--tasks, --read: expected one of them: a file to write items to, or a file of labels")
-    assert "docs/labels.md" in refused
-    assert "/label" in refused
+    said = str(call(*ALONE, *more).exception)
+    assert said.startswith("--tasks, --read: expected one of them: a file to write items to, or a file of labels")
+    assert "docs/labels.md" in said
+    assert "/label" in said
     assert not pathlib.Path("labels.evenhand").exists()
 
 
@@ -50,15 +54,14 @@ def test_a_label_that_was_read_is_corrected(patients):
     labelled(2, ["low", "high"], "--seed", 1, "--annotator", "ann")
     item = pd.read_csv("labelled.csv")["id"][0]
     pd.DataFrame({"id": [item], "label": ["high"]}).to_csv("other.csv", index=False)
-    refused = call("patients.csv", *OPTIONS, "--read", "other.csv", "--annotator", "ann")
-    assert "--correct changes a label" in str(refused.exception)
-    command, who = ["patients.csv", *OPTIONS, "--correct", f"{item}=high", "--out", "out.csv"], ["--annotator", "ann"]
-    assert "an unnamed annotator has not labelled it; it was labelled by ann" in str(call(*command).exception)
+    refused("--correct changes a label", *ALONE, "--read", "other.csv", "--annotator", "ann")
+    command, who = [*ALONE, "--correct", f"{item}=high", "--out", "out.csv"], ["--annotator", "ann"]
+    refused("an unnamed annotator has not labelled it; it was labelled by ann", *command)
     wrong = {f"{item}=hihg": "--correct: expected one of the labels high,low, got 'hihg'; did you mean 'high'?"}
     wrong |= dict.fromkeys((item, "nobody=high"), "--correct: expected ITEM=LABEL with the id of an item of this table")
     for typed, words in wrong.items():
-        assert words in str(call(*command[:-3], typed, *who).exception)
-    assert f"Item {item} now has the label high." in call(*command, *who).output
+        refused(words, *command[:-3], typed, *who)
+    assert f"Item {item} now has the label high." in answer(*command, *who)
     written = pd.read_csv("out.csv")
     assert set(written["label"]) == {"high"}
     assert set(written["annotators"]) == {"ann"}
@@ -66,25 +69,23 @@ def test_a_label_that_was_read_is_corrected(patients):
 
 def test_all_labels_so_far_are_written_and_counted(patients):
     labelled(2, ["low", "high"], "--seed", 1)
-    assert call("patients.csv", *OPTIONS, "--items", 2, "--tasks", "tasks.csv").exit_code == 0
+    answer(*ALONE, "--items", 2, "--tasks", "tasks.csv")
     pd.read_csv("tasks.csv").assign(label=["low", None], rejected=[None, "yes"]).to_csv("labels.csv", index=False)
-    assert "1 labels read, 1 items rejected" in call("patients.csv", *OPTIONS, "--read", "labels.csv").output
-    told = json.loads(call("patients.csv", *OPTIONS, "--out", "out.csv", "--json").stdout)
-    assert sum(row["labelled"] for row in told["progress"]) == 3
-    assert sum(row["rejected"] for row in told["progress"]) == 1
+    assert "1 labels read, 1 items rejected" in answer(*ALONE, "--read", "labels.csv")
+    progress = as_json(*ALONE, "--out", "out.csv")["progress"]
+    assert [sum(row[key] for row in progress) for key in ("labelled", "rejected")] == [3, 1]
     written = pd.read_csv("out.csv")
     assert sorted(written["label"]) == ["high", "low", "low"]
     assert set(written["group"]) <= {"f", "m"}
 
 
 def test_an_export_of_a_tool_is_read_from_standard_input_in_its_encoding(patients):
-    call(*WORKED, "--seed", 1, "--items", 2, "--tasks", "t.json")
+    answer(*WORKED, "--seed", 1, "--items", 2, "--tasks", "t.json")
     label_studio("t.json", "Müller", {"id": 8, "email": "bob@example.org"})
     text = pathlib.Path("export.json").read_text().replace("M\\u00fcller", "Müller").encode("latin-1")
-    refused = str(call(*WORKED, "--read", "-", stdin=text).exception)
-    assert "standard input: line 1 is not UTF-8; pass --encoding" in refused
-    read = call(*WORKED, "--read", "-", "--encoding", "latin-1", stdin=text)
-    assert "4 labels read, 0 items rejected" in read.output, read.exception
+    refused("standard input: line 1 is not UTF-8; pass --encoding", *WORKED, "--read", "-", stdin=text)
+    read = answer(*WORKED, "--read", "-", "--encoding", "latin-1", stdin=text)
+    assert "4 labels read, 0 items rejected" in read
     assert set(annotations_table(eh.load("labels.evenhand"))["annotator"]) == {"Müller", "bob@example.org"}
 
 
@@ -104,16 +105,15 @@ def test_what_cannot_be_meant_is_refused(patients, changed, words):
     options = {**dict(zip(OPTIONS[::2], OPTIONS[1::2], strict=True)), **changed}
     if "--read" not in changed:
         options.setdefault("--tasks", "t.csv")
-    refused = call("patients.csv", *[word for pair in options.items() for word in pair])
-    assert words in str(refused.exception)
+    refused(words, *ALONE[:2], *[word for pair in options.items() for word in pair])
 
 
 def test_a_state_of_other_items_or_labels_is_refused(patients):
     tasks = "--items", 1, "--tasks", "t.csv"
-    assert call("patients.csv", *OPTIONS, *tasks).exit_code == 0
-    assert "as in labels.evenhand" in str(call("patients.csv", *OPTIONS[:-1], "a,b", *tasks).exception)
+    answer(*ALONE, *tasks)
+    refused("as in labels.evenhand", *ALONE[:-1], "a,b", *tasks)
     pd.read_csv("patients.csv").head(100).to_csv("others.csv", index=False)
-    assert "its ids differ from those" in str(call("others.csv", *OPTIONS, *tasks).exception)
+    refused("its ids differ from those", "label", "others.csv", *OPTIONS, *tasks)
 
 
 OTHER = [
@@ -135,19 +135,15 @@ def begun(patients):
 
 def test_a_queue_is_not_resumed_with_other_settings(begun):
     for other, words in OTHER:
-        refused = call("patients.csv", *OPTIONS, *other, "--items", 1, "--tasks", "t.csv")
-        assert words in str(refused.exception)
+        refused(words, *ALONE, *other, "--items", 1, "--tasks", "t.csv")
         assert pathlib.Path("labels.evenhand").read_bytes() == begun
 
 
 @pytest.mark.parametrize("more", [[], ["--annotators", "2", "--choice", "uniform", "--seed", "1"]])
 def test_a_queue_is_resumed_with_its_own_settings(begun, more):
-    assert labelled(1, "low", *more, "--annotator", "bob").exit_code == 0
+    labelled(1, "low", *more, "--annotator", "bob")
     queue = eh.load("labels.evenhand")
     assert (queue.annotators, queue.choice, queue.seed, len(annotations_table(queue))) == (2, "uniform", 1, 2)
-
-
-WORKED = ("patients.csv", *OPTIONS, "--annotators", 2)
 
 
 def label_studio(tasks, *users):
@@ -160,131 +156,124 @@ def label_studio(tasks, *users):
 
 
 def test_the_control_that_holds_the_label_is_named(patients):
-    command = ["patients.csv", *OPTIONS, "--annotator", "ann"]
-    assert call(*command, "--items", 2, "--tasks", "tasks.json", "--seed", 1).exit_code == 0
+    command = [*ALONE, "--annotator", "ann"]
+    answer(*command, "--items", 2, "--tasks", "tasks.json", "--seed", 1)
     done = json.loads(pathlib.Path("tasks.json").read_text())
     for task in done:
         result = [{"from_name": name, "value": {"choices": [one]}} for name, one in (("tone", "low"), ("sure", "high"))]
         task["annotations"] = [{"result": result}]
     pathlib.Path("done.json").write_text(json.dumps(done))
-    refused = str(call(*command, "--read", "done.json").exception)
-    assert "control: expected which one of tone,sure holds the label, as none of them is called label" in refused
-    read = call(*command, "--read", "done.json", "--control", "tone", "--out", "out.csv").output
+    words = "control: expected which one of tone,sure holds the label, as none of them is called label"
+    refused(words, *command, "--read", "done.json")
+    read = answer(*command, "--read", "done.json", "--control", "tone", "--out", "out.csv")
     assert "2 labels read, 0 items rejected, 0 rows without a label, 2 answers of other controls passed over" in read
     assert set(pd.read_csv("out.csv")["label"]) == {"low"}
 
 
 def test_what_is_left_of_a_pool_is_written(patients):
     pd.read_csv("patients.csv").head(30).to_csv("patients.csv", index=False)
-    out = call(*WORKED, "--seed", 1, "--items", 100, "--tasks", "t.csv")
-    assert out.exit_code == 0, out.output
+    answer(*WORKED, "--seed", 1, "--items", 100, "--tasks", "t.csv")
     written = pd.read_csv("t.csv")["id"]
     assert written.is_unique
     assert 20 < len(written) <= 30
-    assert call(*WORKED, "--items", 100, "--tasks", "t.csv").exit_code == 0
+    answer(*WORKED, "--items", 100, "--tasks", "t.csv")
     assert sorted(pd.read_csv("t.csv")["id"]) == sorted(written)
 
 
 def test_two_people_who_label_every_item_are_known_by_the_names_of_their_tool(patients):
     for who in ("ann", "bob"):
-        call(*WORKED, "--seed", 1, "--items", 3, "--annotator", who, "--tasks", f"{who}.json")
+        answer(*WORKED, "--seed", 1, "--items", 3, "--annotator", who, "--tasks", f"{who}.json")
     assert pathlib.Path("ann.json").read_text() == pathlib.Path("bob.json").read_text()
     label_studio("ann.json", 7, 8)
-    assert "6 labels read" in call(*WORKED, "--read", "export.json", "--annotator-of", "7=ann, 8=bob").output
+    assert "6 labels read" in answer(*WORKED, "--read", "export.json", "--annotator-of", "7=ann, 8=bob")
     assert set(annotations_table(eh.load("labels.evenhand"))["annotator"]) == {"ann", "bob"}
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            ["--annotator-of", "7="],
-            "--annotator-of: expected each user once with a name, such as 7=ann,8=bob, got '7='",
-        ),
-        (["--annotator-of", "7"], "--annotator-of: expected each user once with a name"),
-        (["--annotator-of", "7=ann,7=bob"], "--annotator-of: expected each user once with a name"),
+        (["--annotator-of", "7="], f"{EACH}, such as 7=ann,8=bob, got '7='"),
+        (["--annotator-of", "7"], EACH),
+        (["--annotator-of", "7=ann,7=bob"], EACH),
         (["--annotator", "ann,bob"], "--annotator: expected one name for the labels of a file, or --annotator-of"),
         (["--annotator", "ann", "--annotator-of", "7=bob"], "--annotator: expected one name for the labels of a file"),
         (["--annotator-of", "9=ann"], "--annotator-of: expected users of the file, 7"),
     ],
 )
 def test_names_that_cannot_be_meant_are_refused(patients, options, words):
-    call(*WORKED, "--seed", 1, "--items", 3, "--tasks", "t.json")
+    answer(*WORKED, "--seed", 1, "--items", 3, "--tasks", "t.json")
     label_studio("t.json", 7, 8)
     before = pathlib.Path("labels.evenhand").read_bytes()
-    assert words in str(call(*WORKED, "--read", "export.json", *options).exception)
+    refused(words, *WORKED, "--read", "export.json", *options)
     assert pathlib.Path("labels.evenhand").read_bytes() == before
 
 
-ALONE = ("patients.csv", *OPTIONS)
-
-
 def test_new_items_are_sent_each_time_and_those_sent_before_on_request(patients):
-    first = call(*ALONE, "--seed", 1, "--items", 3, "--annotator", "ann", "--tasks", "one.csv")
-    assert "sent before" not in first.output
-    more = call(*ALONE, "--items", 2, "--annotator", "ann", "--tasks", "two.csv", "--json")
-    assert (json.loads(more.stdout)["tasks"], json.loads(more.stdout)["sent_before"]) == (2, 3)
+    first = answer(*ALONE, "--seed", 1, "--items", 3, "--annotator", "ann", "--tasks", "one.csv")
+    assert "sent before" not in first
+    more = as_json(*ALONE, "--items", 2, "--annotator", "ann", "--tasks", "two.csv")
+    assert (more["tasks"], more["sent_before"]) == (2, 3)
     sent = [pd.read_csv(name)["id"].tolist() for name in ("one.csv", "two.csv")]
     assert not set(sent[0]) & set(sent[1])
     pd.read_csv("one.csv").head(1).assign(label="low").to_csv("back.csv", index=False)
-    assert "1 labels read" in call(*ALONE, "--read", "back.csv").output
-    again = call(*ALONE, "--annotator", "ann", "--tasks", "again.csv", "--again")
-    assert "4 items for ann are in again.csv" in again.output
+    assert "1 labels read" in answer(*ALONE, "--read", "back.csv")
+    again = answer(*ALONE, "--annotator", "ann", "--tasks", "again.csv", "--again")
+    assert "4 items for ann are in again.csv" in again
     assert pd.read_csv("again.csv")["id"].tolist() == [*sent[0], *sent[1]][1:]
-    nobody = call(*ALONE, "--annotator", "bob", "--tasks", "bob.csv", "--again")
-    assert "No item for bob waits for a label" in nobody.output
-    assert "2 that were sent" not in nobody.output
-    third = call(*ALONE, "--items", 2, "--annotator", "ann", "--tasks", "three.csv").output
+    nobody = answer(*ALONE, "--annotator", "bob", "--tasks", "bob.csv", "--again")
+    assert "No item for bob waits for a label" in nobody
+    assert "2 that were sent" not in nobody
+    third = answer(*ALONE, "--items", 2, "--annotator", "ann", "--tasks", "three.csv")
     assert "2 items for ann are in three.csv" in third
     assert "; 4 that were sent before are not labelled yet: --again writes them" in third
 
 
 def test_a_sheet_without_names_is_refused_where_items_went_to_people_with_names(patients):
-    call(*ALONE, "--seed", 1, "--items", 2, "--annotator", "ann", "--tasks", "t.csv")
+    answer(*ALONE, "--seed", 1, "--items", 2, "--annotator", "ann", "--tasks", "t.csv")
     pd.read_csv("t.csv").assign(label="low").drop(columns="annotator").to_csv("back.csv", index=False)
-    refused = str(call(*ALONE, "--read", "back.csv").exception)
+    said = str(call(*ALONE, "--read", "back.csv").exception)
     one, two = pd.read_csv("t.csv")["id"]
-    assert refused.startswith(f"back.csv, row 1, item '{one}', row 2, item '{two}': annotator: expected ann, got ")
-    assert "annotator: expected ann, got nobody; add a column annotator, or pass --annotator NAME" in refused
+    assert said.startswith(f"back.csv, row 1, item '{one}', row 2, item '{two}': annotator: expected ann, got ")
+    assert "annotator: expected ann, got nobody; add a column annotator, or pass --annotator NAME" in said
     assert annotations_table(eh.load("labels.evenhand")).empty
-    assert "2 labels read" in call(*ALONE, "--read", "back.csv", "--annotator", "ann").output
+    assert "2 labels read" in answer(*ALONE, "--read", "back.csv", "--annotator", "ann")
     assert set(annotations_table(eh.load("labels.evenhand"))["annotator"]) == {"ann"}
 
 
 def test_the_group_is_shown_on_request_alone_and_names_of_columns_do_not_clash(patients):
     pd.read_csv("patients.csv").assign(label=range(len(patients))).to_csv("patients.csv", index=False)
     shown = ["--show", "sex,label,age"]
-    assert call(*ALONE, *shown, "--seed", 1, "--items", 2, "--tasks", "t.csv").exit_code == 0
+    answer(*ALONE, *shown, "--seed", 1, "--items", 2, "--tasks", "t.csv")
     tasks = pd.read_csv("t.csv")
     assert list(tasks) == ["id", "sex", "item label", "age", "label", "allowed"]
     assert tasks["sex"].tolist() == patients.loc[tasks["id"], "sex"].tolist()
-    call(*ALONE, "--state", "other", "--seed", 1, "--items", 2, "--tasks", "t.json")
+    answer(*ALONE, "--state", "other", "--seed", 1, "--items", 2, "--tasks", "t.json")
     assert json.loads(pathlib.Path("t.json").read_text())[0]["data"].keys() == {"evenhand_id", "id", "text"}
 
 
 def test_the_model_predicts_the_rows_of_another_table(patients):
-    call(*ALONE, "--seed", 1, "--items", 40, "--tasks", "t.csv")
+    answer(*ALONE, "--seed", 1, "--items", 40, "--tasks", "t.csv")
     tasks = pd.read_csv("t.csv")
     high = patients.loc[tasks["id"], "target"] > 140
     tasks.assign(label=high.map({True: "high", False: "low"}).tolist()).to_csv("t.csv", index=False)
-    call(*ALONE, "--read", "t.csv")
+    answer(*ALONE, "--read", "t.csv")
     patients.reset_index().drop(columns="target").head(50).to_csv("later.csv", index=False)
-    said = call(*ALONE, "--predict", "later.csv", "--out", "predicted.csv")
-    assert "50 rows are in predicted.csv, with what the model says in the column predicted." in said.output
+    said = answer(*ALONE, "--predict", "later.csv", "--out", "predicted.csv")
+    assert "50 rows are in predicted.csv, with what the model says in the column predicted." in said
     queue = eh.load("labels.evenhand")
     expected = queue.sampler.finish().model.predict(queue.features[:50])
     assert pd.read_csv("predicted.csv")["predicted"].tolist() == expected.tolist()
     judged = pd.read_csv("predicted.csv").assign(label=np.where(patients["target"][:50] > 140, "high", "low"))
     judged.to_csv("judged.csv", index=False)
     certify = ["certify", "judged.csv", "--columns", "sex,label,predicted", "--at-most", "0.9"]
-    assert shell.call(*certify).exit_code == 0
+    answer(*certify)
 
 
 def test_people_see_cells_as_they_are_written(patients):
     frame = pd.read_csv("patients.csv", dtype=str).assign(age=lambda f: f["age"] + "0")
     frame.loc[0, "s5"] = None
     frame.to_csv("patients.csv", index=False)
-    call(*ALONE, "--seed", 1, "--items", 442, "--tasks", "t.csv", "--empty", "fill")
+    answer(*ALONE, "--seed", 1, "--items", 442, "--tasks", "t.csv", "--empty", "fill")
     shown = pd.read_csv("t.csv", dtype=str).set_index("id")[["age", "bmi", "s5"]]
     expected = frame.set_index("patient").loc[shown.index, ["age", "bmi", "s5"]].fillna("empty")
     assert (shown == expected).all(axis=None)
@@ -295,24 +284,21 @@ def test_people_see_cells_as_they_are_written(patients):
 def test_groups_may_be_several_columns(patients):
     frame = pd.read_csv("patients.csv").assign(site=["x", "y"] * 221)
     frame.to_csv("patients.csv", index=False)
-    options = ["patients.csv", "--id", "patient", "--features", "age,bmi", "--labels", "low,high", "--seed", 1]
-    assert call(*options, "--group", "sex,site", "--items", 8, "--tasks", "t.csv").exit_code == 0
+    options = ["label", "patients.csv", "--id", "patient", "--features", "age,bmi", "--labels", "low,high", "--seed", 1]
+    answer(*options, "--group", "sex,site", "--items", 8, "--tasks", "t.csv")
     assert set(eh.load("labels.evenhand").groups) == {"f & x", "f & y", "m & x", "m & y"}
-    other = str(call(*options, "--group", "sex", "--tasks", "t.csv").exception)
-    assert "--group sex: its groups differ from those with which" in other
-    many = str(call(*options, "--group", "sex,age,bmi", "--tasks", "t.csv", "--state", "other").exception)
-    assert many.startswith("--group: expected groups with rows to train and to validate, got ")
-    twice = str(call(*options, "--group", "sex,sex", "--tasks", "t.csv", "--state", "other").exception)
-    assert "it is already in group" in twice
+    other = [*options, "--tasks", "t.csv", "--state", "other", "--group"]
+    refused("--group sex: its groups differ from those with which", *other[:-3], "--group", "sex")
+    refused("--group: expected groups with rows to train and to validate, got ", *other, "sex,age,bmi")
+    refused("it is already in group", *other, "sex,sex")
 
 
 def test_labels_may_be_a_list_as_json(patients):
-    options = ["patients.csv", *OPTIONS[:-1]]
+    options = [*ALONE[:-1]]
     more = ["--choice", "uniform", "--seed", 1]
-    assert call(*options, '["01", "a,b"]', *more, "--items", 2, "--tasks", "t.csv").exit_code == 0
+    answer(*options, '["01", "a,b"]', *more, "--items", 2, "--tasks", "t.csv")
     pd.read_csv("t.csv").assign(label=["01", "a,b"]).to_csv("t.csv", index=False)
-    read = call(*options, '["01", "a,b"]', *more, "--read", "t.csv", "--out", "l.csv", "--json")
-    assert json.loads(read.stdout)["told"] == 2
+    assert as_json(*options, '["01", "a,b"]', *more, "--read", "t.csv", "--out", "l.csv")["told"] == 2
     assert sorted(pd.read_csv("l.csv", dtype=str)["label"]) == ["01", "a,b"]
-    refused = str(call(*options, '["01", 1]', "--state", "other", "--tasks", "t.csv").exception)
-    assert "--labels: expected labels of one type, all text or all whole numbers, got 01,1" in refused
+    words = "--labels: expected labels of one type, all text or all whole numbers, got 01,1"
+    refused(words, *options, '["01", 1]', "--state", "other", "--tasks", "t.csv")

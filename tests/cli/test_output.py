@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import evenhand as eh
@@ -32,32 +34,27 @@ def test_a_terminal_obeys_nothing_that_others_wrote(text, shown):
     assert visible(text) == shown
 
 
-def test_a_label_cannot_clear_the_screen(tmp_path):
+def test_a_label_cannot_clear_the_screen():
     """Labels come from whoever creates the study, also over HTTP."""
     arms = {"\x1b[2Jplain": 0.2, "b": 0.3}
-    eh.Study.create(tmp_path / "ads.evenhand", eh.quotas.FairUCB(arms, seed=1), name="ads").ask()
+    eh.Study.create("ads.evenhand", eh.quotas.FairUCB(arms, seed=1), name="ads").ask()
     for command in ("show", "ask", "verify"):
-        said = answer(command, tmp_path / "ads.evenhand")
-        assert "\x1b[2J" not in said
-    assert r"\x1b[2Jplain" in answer("show", tmp_path / "ads.evenhand")
+        assert "\x1b[2J" not in answer(command, "ads.evenhand")
+    assert r"\x1b[2Jplain" in answer("show", "ads.evenhand")
 
 
-COMMANDS = {
-    "audit log.csv --shares 0.4": 1,
-    "show ads.evenhand": 0,
-    "audit --help": 0,
-    "audit no.csv --shares 0.4": 2,
-}
-
-
-@pytest.fixture
-def files(tmp_path):
-    (tmp_path / "log.csv").write_text("arm,reward\n" + "a,1\n" * 30 + "b,0\na,0\n" * 15)
-    eh.Study.create("ads.evenhand", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)).close()
-
-
-@pytest.mark.parametrize(("words", "width"), [*zip(COMMANDS, ["0", "00", " 0", ""], strict=True)])
-def test_a_terminal_of_no_width_is_one_of_80_signs(words, width, files, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("words", "width"),
+    [
+        ("audit log.csv --shares 0.4", "0"),
+        ("show ads", "00"),
+        ("audit --help", " 0"),
+        ("audit no.csv --shares 0.4", ""),
+    ],
+)
+def test_a_terminal_of_no_width_is_one_of_80_signs(words, width, monkeypatch, capsys):
+    Path("log.csv").write_text("arm,reward\n" + "a,1\n" * 30 + "b,0\na,0\n" * 15)
+    eh.Study.create("ads", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)).close()
     monkeypatch.setattr("sys.argv", ["evenhand", *words.split()])
     said = []
     for columns in (width, "80"):

@@ -1,6 +1,5 @@
 """`evenhand price`, and the same question asked of `simulate`, `evaluate` and `report`."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.optimize import linprog
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
-from tests.cli.shell import answer, call, cells, refused
+from tests.cli.shell import answer, as_json, call, cells, refused
 
 MEANS = {"a": 0.9, "b": 0.5, "c": 0.3}
 PROMISE = ["--shares", "b=0.1,c=0.1"]
@@ -37,10 +36,10 @@ def test_every_command_gives_the_price_that_scipy_finds():
     looser = [*solved.lower.marginals[1:] / 100, -solved.upper.marginals[0] / 100]
     promised = ("--promise", "promise.toml")
     simulated = ("simulate", "--data", "log.csv", "--learn", "log.csv", *promised, *RUNS)
-    body = json.loads(answer(*simulated, "--json"))
+    body = as_json(*simulated)
     prices = [
-        json.loads(answer("price", "log.csv", *promised, "--json")),
-        json.loads(answer("evaluate", "log.csv", *promised, "--rounds", "40", "--replays", "2", "--json"))["price"],
+        as_json("price", "log.csv", *promised),
+        as_json("evaluate", "log.csv", *promised, "--rounds", "40", "--replays", "2")["price"],
         *body["prices"],
     ]
     assert len(prices) == 3
@@ -76,12 +75,12 @@ def test_means_of_arms_price_nothing_where_their_chances_vary(given):
     chances = np.where(kind[:, None] == 0, [0.1, 0.9], [0.9, 0.1])
     arms = (random.random(2000) < chances[:, 1]) * 1
     frame = pd.DataFrame({"arm": np.array(["a", "b"])[arms], "p": chances[np.arange(2000), arms]})
-    names = {} if given == ["--propensity", "p"] else dict(zip(["p_a", "p_b"], chances.T, strict=True))
-    names = names if given else {name.replace("p_", "propensity_"): one for name, one in names.items()}
+    prefix = "p_" if given else "propensity_"
+    names = {} if given == ["--propensity", "p"] else {f"{prefix}{arm}": chances[:, i] for i, arm in enumerate("ab")}
     frame = frame.assign(reward=(random.random(2000) < np.where(arms != kind, 0.75, 0.05)) * 1, **names)
     frame.to_csv("log.csv", index=False)
     words = ["evaluate", "log.csv", *given, "-p", "a=0,b=1", "--shares", "a=0.5"]
-    price = json.loads(answer(*words, "--json"))["price"]
+    price = as_json(*words)["price"]
     assert price["cost"] is None
     assert "is not known: the propensities of an arm change from row to row" in price["notes"][0]
     assert "In the long run the promise costs" not in answer(*words)
@@ -95,7 +94,7 @@ def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
     assert "In the long run the promise costs 0.2 a round, 22.2 % of the 0.9 earned without it." in said
     assert cells(said)[0] == ["a", "at most 1/2", "0.16", "0.004", "0.004"]
     assert "1 clause of 2 costs nothing as it is." in said
-    (cap,) = [row for row in json.loads(answer(*ask, "--json"))["clauses"] if row["promise"] == "cap"]
+    (cap,) = [row for row in as_json(*ask)["clauses"] if row["promise"] == "cap"]
     assert (cap["cost"], cap["tighter"], cap["looser"]) == pytest.approx((0.16, 0.004, 0.004))
 
 
@@ -114,8 +113,7 @@ def test_money_is_written_as_people_write_it(log):
 
 
 def test_windows_and_files_are_read_as_everywhere(log):
-    windows = json.loads(answer("price", "--means", "0.9,0.5", "--window", "1=1/4", "--json"))
-    assert windows["cost"] == pytest.approx(0.1)
+    assert as_json("price", "--means", "0.9,0.5", "--window", "1=1/4")["cost"] == pytest.approx(0.1)
     both = [answer("price", log, *promise, "--json") for promise in (PROMISE, ["--promise", "promise.toml"])]
     assert both[0] == both[1]
 

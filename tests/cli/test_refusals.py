@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import EvenhandError
-from tests.cli.shell import call
+from tests.cli.shell import answer, as_json, call
 from tests.naming import long
 
 OF_PROGRAMS = re.compile(
@@ -70,11 +69,9 @@ def files(tmp_path_factory):
     (folder / "ragged.csv").write_text("arm,reward\na,1\nb,0\na,1,2,3\n")
     (folder / "unclosed.csv").write_text('arm,reward\na,1\n"b,0\na,1\n')
     (folder / "c.json").write_text('{"as now": null}')
-    made = call("new", str(folder / "s.evenhand"), "-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--name", "s")
-    assert made.exit_code == 0
+    answer("new", str(folder / "s.evenhand"), "-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--name", "s")
     pool = [str(folder / "log.csv"), *PEOPLE, "--label", "label", "--budget", "10", "--out", str(folder / "chosen")]
-    made = call("sample", *pool)
-    assert made.exit_code == 0, made.output
+    answer("sample", *pool)
     return folder
 
 
@@ -220,32 +217,22 @@ TYPED = {
     "new n.evenhand --spec c.json": "--spec, policy: expected",
     "tell s.evenhand x 1": "TICKET: expected a ticket",
     "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv": "--id: expected each id once",
+    "simulate --data log.csv -p nope --promise q.toml": "--policy: no policy is named",
+    "simulate --data log.csv -p fair-learn+nope --shares 0.1": "--policy: no policy is named",
+    "simulate --data log.csv -p fair-ucb --promise q.toml": "--policy: quotas/fair-ucb needs",
+    "simulate --data log.csv --promise learner.toml": "--promise learner.toml: learner: no policy",
+    "simulate --data log.csv --group sex --features x -p ucb1 --promise f.toml": "--policy, 'ucb1': expected a policy "
+    "that takes contexts",
+    "evaluate few.csv --promise q.toml --rounds 9": "--rounds: expected at most 2",
+    "new n.evenhand -p deadline-learn --shares a=0.2": "--arms: expected at least two arms, got a",
 }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        *((arguments.split(), words) for arguments, words in TYPED.items()),
-        (["simulate", "--data", "log.csv", "-p", "nope", "--promise", "q.toml"], "--policy: no policy is named"),
-        (["simulate", "--data", "log.csv", "-p", "fair-learn+nope", "--shares", "0.1"], "--policy: no policy is named"),
-        (["simulate", "--data", "log.csv", "-p", "fair-ucb", "--promise", "q.toml"], "--policy: quotas/fair-ucb needs"),
-        (["simulate", "--data", "log.csv", "--promise", "learner.toml"], "--promise learner.toml: learner: no policy"),
-        (
-            ["simulate", "--data", "log.csv", "--group", "sex", "--features", "x", "-p", "ucb1", "--promise", "f.toml"],
-            "--policy, 'ucb1': expected a policy that takes contexts",
-        ),
-        (["evaluate", "few.csv", "--promise", "q.toml", "--rounds", "9"], "--rounds: expected at most 2"),
-        (
-            ["new", "n.evenhand", "-p", "deadline-learn", "--shares", "a=0.2"],
-            "--arms: expected at least two arms, got a",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), TYPED.items())
 def test_a_refusal_names_what_was_typed(arguments, words):
     for name, text in WRITTEN.items():
         Path(name).write_text(text)
-    assert refusal(*arguments).startswith(words)
+    assert refusal(*arguments.split()).startswith(words)
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"list", "demo", "reproduce"}))
@@ -255,9 +242,8 @@ def test_a_command_without_anything_says_what_it_needs(command, monkeypatch):
 
 
 def test_a_list_of_a_kind_is_that_kind_and_an_unknown_beginning_is_refused():
-    from tests.cli.shell import answer
 
-    listed = {kind: json.loads(answer("list", kind, "--json")) for kind in ("policies", "policy", "worlds", "quotas/")}
+    listed = {kind: as_json("list", kind) for kind in ("policies", "policy", "worlds", "quotas/")}
     assert {row["kind"] for row in listed["policies"]} == {"policy"}
     assert listed["policies"] == listed["policy"]
     assert "quotas/bernoulli-arms" in {row["name"] for row in listed["worlds"]}

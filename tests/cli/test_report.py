@@ -2,7 +2,6 @@
 
 import hashlib
 import html
-import json
 import re
 import shlex
 import shutil
@@ -16,7 +15,7 @@ from matplotlib.text import Text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from tests.cli.shell import NEW, answer, call, refused
+from tests.cli.shell import NEW, answer, as_json, refused
 
 CHROMIUM = shutil.which("chromium")
 ARMS = "aabbacabbcab" * 4
@@ -33,10 +32,10 @@ share = 0.25
 
 
 @pytest.fixture
-def log(tmp_path):
+def log():
     rows = {"item": list(ARMS), "click": [int(arm == "a") for arm in ARMS], "when": range(len(ARMS), 0, -1)}
     pd.DataFrame(rows).to_csv("log.csv", index=False)
-    (tmp_path / "promise.toml").write_text(PROMISE)
+    Path("promise.toml").write_text(PROMISE)
     return "log.csv"
 
 
@@ -52,8 +51,7 @@ def store():
 
 def reported(*arguments, code):
     """The text of a report, and its words."""
-    result = call("report", *arguments)
-    assert result.exit_code == code, result.output + repr(result.exception)
+    answer("report", *arguments, code=code)
     text = Path("report.html").read_text(encoding="utf-8")
     shown = re.sub(r"<style>.*</style>|data:image/png;base64,[^\"]*", " ", text, flags=re.DOTALL)
     return text, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", shown)).split())
@@ -90,11 +88,10 @@ def test_the_command_in_a_report_finds_the_same(log):
     text, words = reported(log, *options, code=1)
     audit, digest = commands(text)
     assert shlex.split(audit) == ["evenhand", "audit", log, *shlex.split(audit)[3:]]
-    again = call(*shlex.split(audit)[1:], "--json")
-    assert (again.exit_code, json.loads(again.stdout)["kept"]) == (1, False)
-    assert f"of {json.loads(again.stdout)['rounds']} rounds" in words
-    sum_of = hashlib.sha256(Path(log).read_bytes()).hexdigest()
-    assert digest.split() == ["sha256sum", log, "#", sum_of]
+    again = as_json(*shlex.split(audit)[1:], code=1)
+    assert again["kept"] is False
+    assert f"of {again['rounds']} rounds" in words
+    assert digest.split() == ["sha256sum", log, "#", hashlib.sha256(Path(log).read_bytes()).hexdigest()]
 
 
 def test_every_answer_says_that_the_order_of_ties_may_change_it(log):
@@ -103,14 +100,13 @@ def test_every_answer_says_that_the_order_of_ties_may_change_it(log):
     frame.assign(when=frame["when"] // 10).to_csv(log, index=False)
     ask = (log, "--arm", "item", "--promise", "promise.toml", "--order")
     words = "have the same when as another that differs, and are taken as the log has them, from its end"
-    assert words in " ".join(call("audit", *ask, "when").stdout.split())
-    assert words in json.loads(call("audit", *ask, "when", "--json").stdout)["notes"][0]
-    assert words in json.loads(call("report", *ask, "when", "--json").stdout)["notes"][0]
+    assert words in " ".join(answer("audit", *ask, "when", code=1).split())
+    for command in ("audit", "report"):
+        assert words in as_json(command, *ask, "when", code=1)["notes"][0]
     assert words in Path("report.html").read_text()
     orders = [("audit", "when,id"), ("report", "when", "--order", "id"), ("audit", "when", "--order", "on, by")]
     for command, *order in orders:
-        found = json.loads(call(command, *ask, *order, "--json").stdout)
-        assert found["notes"] == []
+        assert as_json(command, *ask, *order, code=1)["notes"] == []
 
 
 def test_the_last_decisions_of_a_log_stand_in_its_order(log):
@@ -146,19 +142,6 @@ def test_a_report_stands_alone(of, request):
     assert all(source.startswith("data:image/png;base64,") for source in re.findall(r"(?:src|href)=\"([^\"]*)", text))
 
 
-COSTS = {
-    "a reward that is not known yet": (
-        ["a,1", "b,", "a,1", "b,0"] * 9,
-        "the promise costs 0.400 a round (95 % interval 0.227 to 0.552)",
-    ),
-    "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share rewards."),
-    "an arm without a reward": (
-        ["a,1", "b,"] * 9,
-        "rewards of each arm, got 0 of arm 'b'",
-    ),
-}
-
-
 def test_a_promise_never_earns_anything():
     drawn = np.random.default_rng(2).random(400) < 0.5
     pd.DataFrame({"arm": ["a", "b"] * 200, "won": drawn * 1}).to_csv("log.csv", index=False)
@@ -166,10 +149,16 @@ def test_a_promise_never_earns_anything():
     assert "the promise costs 0 a round (95 % interval 0 to 0.0652; it is not shown" in words
 
 
-@pytest.mark.parametrize("kind", COSTS)
-def test_the_cost_is_said_where_the_log_shows_it(kind):
-    rows, said = COSTS[kind]
-    Path("log.csv").write_text("\n".join(["arm,won", *rows]))
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("a,1 b, a,1 b,0", "the promise costs 0.400 a round (95 % interval 0.227 to 0.552)"),
+        ('"[""a"",""b""]",1 "[""b"",""a""]",0', "Not known: arms share rewards."),
+        ("a,1 b,", "rewards of each arm, got 0 of arm 'b'"),
+    ],
+)
+def test_the_cost_is_said_where_the_log_shows_it(rows, said):
+    Path("log.csv").write_text("\n".join(["arm,won", *rows.split() * 9]))
     _, words = reported("log.csv", "--shares", "b=0.4", "--reward", "won", code=0)
     assert said in words
 
@@ -212,25 +201,17 @@ def test_a_study_without_a_decision_has_a_report():
 COUNTED = "counted after every round in whole numbers; nothing is estimated"
 
 
-def _study(promise=None, policy=None):
-    """A store with a study of some rounds."""
-    policy = policy or eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)
-    with eh.Study.create("s.evenhand", policy, name="s") as study:
-        study.ask(count=8)
-    return "s.evenhand"
-
-
 def test_a_report_says_how_many_arms_are_played_and_how_it_counted():
-    _, words = reported(_study(eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2)), code=0)
-    assert "2 arms are played per round" in words
-    assert "segment" not in words
-    assert COUNTED in words
-
-
-def test_what_is_promised_for_the_long_run_is_not_said_to_be_counted_every_round():
-    _, words = reported(_study(policy=eh.quotas.LFG({"a": 0.2, "b": 0.3}, eta=10)), code=0)
-    assert "a at least 1/5 of the rounds" in words
-    assert COUNTED not in words
+    played = eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2))
+    in_the_long_run = eh.quotas.LFG({"a": 0.2, "b": 0.3}, eta=10)
+    said = "2 arms are played per round", "a at least 1/5 of the rounds"
+    for policy, line, counted in zip((played, in_the_long_run), said, (True, False), strict=True):
+        with eh.Study.create(f"{counted}.evenhand", policy) as study:
+            study.ask(count=8)
+        _, words = reported(f"{counted}.evenhand", code=0)
+        assert line in words
+        assert "segment" not in words
+        assert (COUNTED in words) is counted
 
 
 def test_a_store_that_was_changed_is_not_sound(store):
@@ -243,14 +224,14 @@ def test_a_store_that_was_changed_is_not_sound(store):
     assert "WRONG: entry 40 " in words
 
 
+ASK = ["log.csv", "--arm", "item", "--shares", "0.1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ["log.csv", "--arm", "item", "--shares", "0.1", "--out", "r.pdf"],
-            "--out: expected a file that ends in .html",
-        ),
-        (["log.csv", "--arm", "item", "--shares", "0.1", "--study", "ads"], "--study: expected nothing together with"),
+        ([*ASK, "--out", "r.pdf"], "--out: expected a file that ends in .html"),
+        ([*ASK, "--study", "ads"], "--study: expected nothing together with"),
         (["ads.evenhand", "--shares", "0.1"], "--shares: expected nothing together with the store of a study"),
         (["ads.evenhand", "--reward", "click"], "--reward: expected nothing together with the store of a study"),
     ],
@@ -266,10 +247,9 @@ def test_a_report_prints_on_two_pages(of, request, tmp_path):
     arguments = ["--arm", "item", "--promise", "promise.toml", "--reward", "click"] if of == "log" else []
     reported(request.getfixturevalue(of), *arguments, code=1 if of == "log" else 0)
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
-    printed = tmp_path / "report.pdf"
-    places = [f"--user-data-dir={tmp_path}/profile", f"--print-to-pdf={printed}", "report.html"]
+    places = [f"--user-data-dir={tmp_path}/profile", "--print-to-pdf=report.pdf", "report.html"]
     subprocess.run([CHROMIUM, *flags, *places], check=True, cwd=tmp_path, capture_output=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 2
+    assert len(re.findall(rb"/Type\s*/Page\b", Path("report.pdf").read_bytes())) <= 2
 
 
 def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
@@ -390,7 +370,7 @@ def by_pandas(log, name, promised, since, until, first=1, last=ROUNDS):
 def test_everybody_who_is_promised_something_is_named_since_each_promise_began(changed, first, last):
     at = [changed["at"][first - 1].isoformat(), (changed["at"][last - 1] + pd.Timedelta("1us")).isoformat()]
     options = [] if (first, last) == (1, ROUNDS) else ["--since", at[0], "--until", at[1]]
-    body = json.loads(call("report", "changed.evenhand", "--json", *options).stdout)
+    body = as_json("report", "changed.evenhand", *options)
     held = [one for one in PROMISED + FREE if first <= (one[3] or last) and one[2] <= last]
     for row in body["who"]:
         one = next(one for one in held if one[:3] == (row["name"], row["promised"], row["since"]))
@@ -403,15 +383,13 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
     expected = {round: what for round, what in CHANGES.items() if first <= round <= last}
     assert {row["round"]: row["what"] for row in body["changes"]} == expected
     _, words = reported("changed.evenhand", *options, code=0)
-    assert (
-        words.index("Who is promised something") < words.index("Who is promised nothing") < words.index("What changed")
-    )
+    titles = "Who is promised something", "Who is promised nothing", "What changed"
+    assert sorted(titles, key=words.index) == [*titles]
     inner = changed[first - 1 : last]
     for name, promised, since, until in (one for one in held if one[1]):
         row, most = by_pandas(changed, name, promised, since, until, first, last)
-        cells = re.search(
-            rf" {name} {since} \(.{{26,70}} at least {promised} (\S+) {row['had']} (\S+) (\S+) never", words
-        )
+        line = rf" {name} {since} \(.{{26,70}} at least {promised} (\S+) {row['had']} (\S+) (\S+) never"
+        cells = re.search(line, words)
         assert [*map(float, cells.groups()[:2])] == pytest.approx([row["share"], row["behind"]], rel=1e-3, abs=1e-9)
         assert cells[3] in (most, "-")
     for name, promised, since, until in (one for one in held if not one[1]):
@@ -430,7 +408,7 @@ def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be():
         for _ in range(8):
             study.tell(study.ask(), 1.0, weight=4)
         study.tell(study.ask(count=2)[1], 1.0, weight=9)
-    body = json.loads(call("report", "s.evenhand", "--json").stdout)
+    body = as_json("report", "s.evenhand")
     assert {row["of"] for row in body["who"]} == {32}
     assert "leaves out the decisions from the first on whose tokens is not told yet" in " ".join(body["notes"])
 

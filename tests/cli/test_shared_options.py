@@ -4,19 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import ArgumentError
-from tests.cli.shell import NEW, answer, call, refused
+from tests.cli.shell import NEW, answer, as_json, call, refused
 
 
-def test_json_is_taken_before_and_after_the_command(tmp_path):
-    (tmp_path / "log.csv").write_text("item\na\nb\na\nb\n")
-    after = call("audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1", "--json")
-    before = call("--json", "audit", tmp_path / "log.csv", "--arm", "item", "--shares", "0.1")
-    assert json.loads(after.stdout) == json.loads(before.stdout)
+def test_json_is_taken_before_and_after_the_command():
+    Path("log.csv").write_text("item\na\nb\na\nb\n")
+    audit = ("audit", "log.csv", "--arm", "item", "--shares", "0.1")
+    assert json.loads(answer("--json", *audit)) == as_json(*audit)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "serve"])
@@ -27,33 +27,29 @@ def test_every_command_has_json_and_short_help(name):
 
 
 def test_an_option_that_is_mistyped_is_guessed():
-    said = call("audit", "log.csv", "--tolerence", "1").output
+    said = answer("audit", "log.csv", "--tolerence", "1", code=2)
     assert "No such option: --tolerence. Did you mean --tolerance?" in said
-    assert "Did you mean 'simulate'?" in call("simulat").output
+    assert "Did you mean 'simulate'?" in answer("simulat", code=2)
 
 
-def test_commands_that_change_a_store_or_write_files_say_so_as_json(tmp_path):
-    store, out = tmp_path / "s.evenhand", tmp_path / "log.csv"
-    answer("new", store, *NEW)
-    assert json.loads(answer("ask", store, "--json"))["id"] == 1
-    assert json.loads(answer("export", store, "--out", out, "--json")) == {"decisions": 1, "file": str(out)}
-    assert json.loads(answer("--json", "snapshot", store)) == {"name": "s", "entries": 1}
-    refused(ArgumentError, "--json: expected a file as --out", "export", store, "--out", "-", "--json")
+def test_commands_that_change_a_store_or_write_files_say_so_as_json():
+    answer("new", "s", *NEW)
+    assert as_json("ask", "s")["id"] == 1
+    assert as_json("export", "s", "--out", "log.csv") == {"decisions": 1, "file": "log.csv"}
+    assert json.loads(answer("--json", "snapshot", "s")) == {"name": "s", "entries": 1}
+    refused(ArgumentError, "--json: expected a file as --out", "export", "s", "--out", "-", "--json")
 
 
-def test_an_audit_of_pairs_prints_its_questions_beside_its_json(tmp_path):
-    people = tmp_path / "people.csv"
-    people.write_text("age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
-    arguments = ["audit-pairs", people, "--features", "age", "--reward", "pay", "--seed", "1", "--json"]
-    state = tmp_path / "pairs.eh"
-    done = call(*arguments, "--state", state, stdin="a\nq\n")
-    assert json.loads(done.stdout) == {"questions": 2, "answers": 1, "state": str(state), "caveat": None}
+def test_an_audit_of_pairs_prints_its_questions_beside_its_json():
+    Path("people.csv").write_text("age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
+    arguments = ["audit-pairs", "people.csv", "--features", "age", "--reward", "pay", "--seed", "1", "--json"]
+    done = call(*arguments, "--state", "pairs.eh", stdin="a\nq\n")
+    assert json.loads(done.stdout) == {"questions": 2, "answers": 1, "state": "pairs.eh", "caveat": None}
     assert done.stderr.count("Their chances differ by ") == 2
-    store = tmp_path / "s.evenhand"
-    begun = json.loads(answer(*arguments, "--store", store))
+    begun = json.loads(answer(*arguments, "--store", "s"))
     (link,) = begun.pop("links")
     assert link["link"].startswith("/audit#study=audit&key=eh_both_")
-    assert begun == {"name": "audit", "store": str(store)}
+    assert begun == {"name": "audit", "store": "s"}
 
 
 def test_a_command_is_needed():

@@ -1,16 +1,14 @@
 """What a command imports: only what it needs, so that it answers at once."""
 
-import json
 import re
 import subprocess
 import sys
-
-import pytest
+from pathlib import Path
 
 from evenhand import registry
 from evenhand.cli.command import COMMANDS
 from evenhand.experiments.framework import catalogue
-from tests.cli.shell import NEW, answer
+from tests.cli.shell import NEW, answer, as_json
 
 RUN = """
 import sys
@@ -30,12 +28,6 @@ def imported(*arguments):
     return set(done.stderr.split())
 
 
-@pytest.fixture
-def study(tmp_path):
-    answer("new", tmp_path / "s.evenhand", *NEW)
-    return tmp_path / "s.evenhand"
-
-
 def test_help_imports_no_library_that_computes():
     modules = imported("--help")
     assert not modules & (HEAVY | PROBLEMS | {"numpy", "sqlalchemy", "evenhand.studies", "evenhand.quotas"})
@@ -52,17 +44,17 @@ def test_help_fits_one_screen_and_has_every_command():
 OTHERS = {"evenhand.simulation", "evenhand.quotas.deadline_learn", "evenhand.learners.random"}
 
 
-def test_ask_imports_no_other_problem_policy_or_command(study):
-    modules = imported("ask", study)
+def test_ask_imports_no_other_problem_policy_or_command():
+    answer("new", "s.evenhand", *NEW)
+    modules = imported("ask", "s.evenhand")
     assert {"evenhand.cli.studies.decide", "evenhand.quotas.paper_rules"} <= modules
     assert not modules & (HEAVY | PROBLEMS | OTHERS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 
-def test_an_audit_imports_no_study(tmp_path):
-    log, promise = tmp_path / "log.csv", tmp_path / "promise.toml"
-    log.write_text("arm\n" + "a\nb\n" * 9)
-    promise.write_text("[shares]\na = 0.3\nb = 0.3\n")
-    modules = imported("audit", log, "--promise", promise)
+def test_an_audit_imports_no_study():
+    Path("log.csv").write_text("arm\n" + "a\nb\n" * 9)
+    Path("promise.toml").write_text("[shares]\na = 0.3\nb = 0.3\n")
+    modules = imported("audit", "log.csv", "--promise", "promise.toml")
     assert "evenhand.audit.promises" in modules
     assert "evenhand.studies" not in modules
 
@@ -81,7 +73,7 @@ def test_the_list_is_read_from_the_source_and_lacks_nothing_that_is_registered()
     everything = {(one.kind, one.name, one.summary) for one in registry.entries() if not one.baseline}
     own = {row for row in everything if registry.get(row[1]).cls.__module__.startswith("evenhand.")}
     own |= {("experiment", one.id, one.title) for one in catalogue()}
-    assert {tuple(row.values()) for row in json.loads(answer("list", "--json"))} == own
+    assert {tuple(row.values()) for row in as_json("list")} == own
 
 
 def test_list_imports_no_policy():

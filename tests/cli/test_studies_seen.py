@@ -2,9 +2,10 @@
 
 import json
 import re
+import sqlite3
+from pathlib import Path
 
 import pandas as pd
-from sqlalchemy import create_engine, text
 
 import evenhand as eh
 from evenhand.cli.studies.pictures import pictures
@@ -12,12 +13,12 @@ from evenhand.cli.studies.show import bars
 from evenhand.errors import ArgumentError, StateFileError, TableError
 from evenhand.plots.style import figure
 from evenhand.studies import Ask, Study, Tell
-from tests.cli.shell import answer, asked, call, cells, refused
+from tests.cli.shell import answer, as_json, asked, cells, refused
 
 
-def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level(tmp_path):
+def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level():
     promise = eh.Promise({"a": 0.1, "b": 0, "c": 0, ("a", "b"): 0.3}, caps={"c": 0.6})
-    with Study.create(tmp_path / "s.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
+    with Study.create("s", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
         for _ in range(40):
             study.tell(study.ask(), 1.0)
         drawn = pictures(study.statistics())
@@ -29,13 +30,13 @@ def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level(tmp_path):
     assert ", at most 0.6" in said
 
 
-def test_show_tells_how_a_study_stands(played, tmp_path):
-    said = answer("show", played, "--out", tmp_path / "out")
+def test_show_tells_how_a_study_stands(played):
+    said = answer("show", played, "--out", "out")
     assert "60 decisions, 57 told, 1 forgotten, 2 open" in said
     assert "The promise was kept at every round" in said
     assert "Open tickets: 40, 60." in said
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv", "shares.png", "shortfall.png"}
-    body = json.loads(answer("show", played, "--json"))
+    assert {path.name for path in Path("out").iterdir()} == {"arms.csv", "shares.png", "shortfall.png"}
+    body = as_json("show", played)
     with Study.open(played) as study:
         pulls = study.policy.pulls
     assert {row["label"]: row["decisions"] for row in body["arms"]} == pulls
@@ -44,23 +45,23 @@ def test_show_tells_how_a_study_stands(played, tmp_path):
     assert body["open_tickets"] == [40, 60]
     assert [row["id"] for row in body["latest"]] == [56, 57, 58, 59, 60]
     assert body["latest"][-1]["status"] == "open"
-    arms = pd.read_csv(tmp_path / "out" / "arms.csv")
+    arms = pd.read_csv("out/arms.csv")
     assert arms["decisions"].tolist() == list(pulls.values())
 
 
-def test_show_before_the_first_decision(store, tmp_path):
-    assert "0 decisions" in answer("show", store, "--out", tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"arms.csv"}
-    assert json.loads(answer("show", store, "--json"))["arms"][0]["share"] is None
+def test_show_before_the_first_decision(store):
+    assert "0 decisions" in answer("show", store, "--out", "out")
+    assert {path.name for path in Path("out").iterdir()} == {"arms.csv"}
+    assert as_json("show", store)["arms"][0]["share"] is None
 
 
 def test_the_last_decisions_are_found_behind_many_reports(store):
     asked(store, "--count", "3")
-    assert [row["id"] for row in json.loads(answer("show", store, "--json"))["latest"]] == [1, 2, 3]
+    assert [row["id"] for row in as_json("show", store)["latest"]] == [1, 2, 3]
     with Study.open(store) as study:
         decisions = study.run([Ask()] * 297)
         study.run([Tell(ticket=n, given={"reward": 0.5}) for n in range(1, 301)])
-    latest = json.loads(answer("show", store, "--json"))["latest"]
+    latest = as_json("show", store)["latest"]
     assert [row["id"] for row in latest] == [decision.id for decision in decisions[-5:]]
     assert "Mean reward 0.5; of the last 200 told 0.5." in answer("show", store)
 
@@ -75,7 +76,7 @@ def test_one_decision_with_all_that_is_known(played):
     said = answer("show", played, "--decision", "7")
     assert re.search(r"reason +\w", said)
     assert re.search(r"told +\{'reward': [01]\.0\}", said)
-    body = json.loads(answer("show", played, "--decision", "7", "--json"))
+    body = as_json("show", played, "--decision", "7")
     assert body["decision"]["id"] == 7
     assert body["version"].startswith(eh.__version__)
 
@@ -85,11 +86,11 @@ def test_the_learned_bias_is_shown_through_a_quota_as_well(tmp_path):
         path = tmp_path / name
         options = ["--shares", "a=0.5,b=0.1"] if name == "quota" else []
         answer("new", path, "-p", policy, "--groups", "a=men,b=women", "--sensitive", "women", *options, "--seed", "1")
-        assert json.loads(answer("show", path, "--json"))["bias"] is None
+        assert as_json("show", path)["bias"] is None
         with Study.open(path) as study:
             for n in range(8):
                 study.tell(study.ask([{"base": 1.0, "years": n}, {"base": 1.0, "years": 2.0 * n}]), 3.0 * n)
-        body = json.loads(answer("show", path, "--json"))
+        body = as_json("show", path)
         assert [(row["group"], row["feature"]) for row in body["bias"]] == [("women", "base"), ("women", "years")]
         assert {row["group"] for row in body["arms"]} == {"men", "women"}
         said = " ".join(answer("show", path, "--out", tmp_path / "out" / name).split())
@@ -109,111 +110,87 @@ def test_verify_says_yes_and_no_by_its_exit_code(played):
     said = answer("verify", played)
     assert "replays to the same decisions and states" in said
     assert "was kept" in said
-    body = json.loads(answer("verify", played, "--json"))
+    body = as_json("verify", played)
     assert (body["ok"], body["decisions"], body["promise_kept"], body["problems"]) == (True, 60, True, [])
-    engine = create_engine(f"sqlite:///{played}")
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE events SET given = :given WHERE sequence = 25"), {"given": '{"reward":0.25}'})
-    engine.dispose()
-    broken = call("verify", played)
-    assert broken.exit_code == 1
-    assert "WRONG: entry 25 was changed after it was written" in broken.output
-    told = call("verify", played, "--json")
-    assert told.exit_code == 1
-    assert json.loads(told.output)["ok"] is False
+    with sqlite3.connect(played) as connection:
+        connection.execute("UPDATE events SET given = ? WHERE sequence = 25", ['{"reward":0.25}'])
+    assert "WRONG: entry 25 was changed after it was written" in answer("verify", played, code=1)
+    assert as_json("verify", played, code=1)["ok"] is False
 
 
-def test_an_export_is_a_row_a_decision(played, tmp_path):
-    assert (
-        answer("export", played, "--out", tmp_path / "log.csv") == f"60 decisions written to {tmp_path / 'log.csv'}\n"
-    )
-    answer("export", played, "--out", tmp_path / "log.parquet")
-    log, parquet = pd.read_csv(tmp_path / "log.csv"), pd.read_parquet(tmp_path / "log.parquet")
+def test_an_export_is_a_row_a_decision(played):
+    assert answer("export", played, "--out", "log.csv") == "60 decisions written to log.csv\n"
+    answer("export", played, "--out", "log.parquet")
+    log, parquet = pd.read_csv("log.csv"), pd.read_parquet("log.parquet")
     assert log["ticket"].tolist() == parquet["ticket"].tolist() == list(range(1, 61))
     assert log["status"].value_counts().to_dict() == {"told": 57, "open": 2, "forgotten": 1}
     assert log["arm"].tolist() == parquet["arm"].tolist()
     assert json.loads(log["told"][0]) == {"reward": log["reward"][0]}
-    printed = answer("export", played, "--out", "-")
-    assert printed == (tmp_path / "log.csv").read_text()
+    assert answer("export", played, "--out", "-") == Path("log.csv").read_text()
     assert eh.audit.promise(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
     refused(TableError, "is a store of studies", "audit", played, "--shares", "0.1")
 
 
-def test_an_export_holds_the_decisions_of_a_period(played, tmp_path):
-    out = tmp_path / "log.csv"
-    answer("export", played, "--out", out)
-    log = pd.read_csv(out)
+def test_an_export_holds_the_decisions_of_a_period(played):
+    answer("export", played, "--out", "log.csv")
+    log = pd.read_csv("log.csv")
     at = pd.to_datetime(log["at"])
     inside = log[(at >= at[20]) & (at < at[45])]
     period = ("--since", at[20].isoformat(), "--until", at[45].isoformat())
-    said = answer("export", played, "--out", out, *period)
+    said = answer("export", played, "--out", "log.csv", *period)
     assert f"Only the {len(inside)} of 60 decisions from " in said
-    pd.testing.assert_frame_equal(pd.read_csv(out), inside.reset_index(drop=True))
-    answer("export", played, "--form", "bandit", "--out", out, *period)
-    told = pd.read_csv(out)
+    pd.testing.assert_frame_equal(pd.read_csv("log.csv"), inside.reset_index(drop=True))
+    answer("export", played, "--form", "bandit", "--out", "log.csv", *period)
+    told = pd.read_csv("log.csv")
     assert told["ticket"].tolist() == inside["ticket"][inside["status"] == "told"].tolist()
     assert len(told) + told["decisions_left_out"].sum() == len(inside)
-    refused(
-        ArgumentError,
-        "--since: expected a time with decisions of the log",
-        "export",
-        played,
-        "--out",
-        out,
-        "--since",
-        "2999-01-01",
-    )
+    never = ("export", played, "--out", "log.csv", "--since", "2999-01-01")
+    refused(ArgumentError, "--since: expected a time with decisions of the log", *never)
 
 
-def test_labels_of_several_kinds_are_exported_as_text(tmp_path):
-    path = tmp_path / "s.evenhand"
-    answer("new", path, "-p", "ucb1", "--arms", '["a,b", 17, "é"]')
-    asked(path, "--count", "3")
-    answer("export", path, "--out", tmp_path / "log.parquet")
-    assert pd.read_parquet(tmp_path / "log.parquet")["arm"].tolist() == ["a,b", "17", "é"]
+def test_labels_of_several_kinds_are_exported_as_text():
+    answer("new", "s", "-p", "ucb1", "--arms", '["a,b", 17, "é"]')
+    asked("s", "--count", "3")
+    answer("export", "s", "--out", "log.parquet")
+    assert pd.read_parquet("log.parquet")["arm"].tolist() == ["a,b", "17", "é"]
 
 
 def test_a_digest_that_was_printed_is_looked_for(played):
     digest = re.search("Last digest: ([0-9a-f]{64})", answer("verify", played))[1]
-    assert json.loads(answer("verify", played, "--json"))["digest"] == digest
-    answer("verify", played, "--known", digest)
-    result = call("verify", played, "--known", "0" * 64)
-    assert result.exit_code == 1
-    assert "WRONG: no entry has the digest 0000" in result.output
+    assert as_json("verify", played, "--known", digest)["digest"] == digest
+    assert "WRONG: no entry has the digest 0000" in answer("verify", played, "--known", "0" * 64, code=1)
 
 
-def test_all_arms_of_a_round_are_shown_with_the_reward_of_each(tmp_path):
-    (tmp_path / "p.toml").write_text("plays = 2\n[shares]\na = 0.4\nb = 0.3\nc = 0\n")
-    store = tmp_path / "s.evenhand"
-    answer("new", store, "--promise", tmp_path / "p.toml")
-    answer("ask", store), answer("tell", store, 1, "1,0")
-    (row,) = [row for row in cells(answer("show", store)) if row[-2] == "told"]
+def test_all_arms_of_a_round_are_shown_with_the_reward_of_each():
+    Path("p.toml").write_text("plays = 2\n[shares]\na = 0.4\nb = 0.3\nc = 0\n")
+    answer("new", "s", "--promise", "p.toml")
+    answer("ask", "s"), answer("tell", "s", 1, "1,0")
+    (row,) = [row for row in cells(answer("show", "s")) if row[-2] == "told"]
     assert (row[2], row[-1]) == ("a + b", "1, 0")
 
 
-def test_verify_goes_on_from_a_mark(played, tmp_path):
-    mark = tmp_path / "ads.mark"
+def test_verify_goes_on_from_a_mark(played):
+    mark = Path("ads.mark")
     assert "The log is whole and replays" in answer("verify", played, "--mark", mark)
-    before = json.loads(answer("verify", played, "--json"))["entries"]
+    before = as_json("verify", played)["entries"]
     asked(played, "--count", "3")
     said = answer("verify", played, "--mark", mark)
     assert f"note: entries 1 to {before} were not read" in said
     assert "The 3 entries since then are whole and replay to the same decisions and states." in said
-    assert json.loads(answer("verify", played, "--mark", mark, "--json"))["since"] == before + 3
+    assert as_json("verify", played, "--mark", mark)["since"] == before + 3
     said = answer("verify", played, "--known", mark)
     assert f"Checkpoint, to keep elsewhere: {mark.read_text()[:40]}" in said
     assert mark.stat().st_size <= 1024
     state = mark.with_name("ads.mark.state")
     state.write_bytes(state.read_bytes()[:-9])
-    assert json.loads(answer("verify", played, "--mark", mark, "--json"))["since"] == 0  # the whole log, and its root
+    assert as_json("verify", played, "--mark", mark)["since"] == 0  # the whole log, and its root
     state.unlink()
     refused(ArgumentError, "nothing beside a mark without its .state", "verify", played, "--mark", mark, "--known", "0")
     other = json.loads(mark.read_text()) | {"root": "0" * 64}
     mark.write_text(json.dumps(other))
-    result = call("verify", played, "--mark", mark)
-    assert result.exit_code == 1
-    assert f"WRONG: the first {before + 3} entries are not those of the checkpoint of {other['time']}" in result.output
+    result = answer("verify", played, "--mark", mark, code=1)
+    assert f"WRONG: the first {before + 3} entries are not those of the checkpoint of {other['time']}" in result
     mark.write_bytes(mark.read_bytes()[:-9])
     refused(ArgumentError, "or leave --mark out to verify the whole log", "verify", played, "--mark", mark)
-    refused(ArgumentError, "--mark", "verify", played, "--mark", tmp_path)
-    refused(StateFileError, "cannot be written", "verify", played, "--mark", tmp_path / "no" / "ads.mark")
+    refused(ArgumentError, "--mark", "verify", played, "--mark", ".")
+    refused(StateFileError, "cannot be written", "verify", played, "--mark", "no/ads.mark")

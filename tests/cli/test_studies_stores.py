@@ -4,19 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
 from evenhand.studies import Study
-from tests.cli.shell import answer, evenhand, refused
+from tests.cli.shell import answer, as_json, evenhand, refused
 from tests.naming import named
 
 
 def test_studies_are_listed(played):
     answer("new", played, "-p", "thompson", "--arms", "a,b", "--name", "second")
-    rows = json.loads(answer("studies", played, "--json"))
+    rows = as_json("studies", played)
     assert [(row["name"], row["decisions"], row["open"], row["promise"]) for row in rows] == [
         ("ads", 60, 2, "kept"),
         ("second", 0, 0, None),
@@ -26,13 +27,13 @@ def test_studies_are_listed(played):
 
 def test_keys_are_given_out_listed_and_revoked(store):
     assert "no keys yet" in answer("keys", store)
-    made = json.loads(answer("keys", store, "add", "--role", "report", "--note", "clicks", "--json"))
+    made = as_json("keys", store, "add", "--role", "report", "--note", "clicks")
     assert made["role"] == "report"
-    row = json.loads(answer("keys", store, "list", "--json"))[0]
+    row = as_json("keys", store, "list")[0]
     assert (row["role"], row["note"], row["revoked"]) == ("report", "clicks", None)
     assert made["key"].split("_", 3)[3] not in json.dumps(row)
     assert answer("keys", store, "revoke", row["id"]) == "revoked\n"
-    assert json.loads(answer("keys", store, "revoke", row["id"], "--json"))["status"] == "already revoked"
+    assert as_json("keys", store, "revoke", row["id"])["status"] == "already revoked"
     assert row["id"] in answer("keys", store)
     assert "may read" in answer("keys", store, "add", "--role", "read")
 
@@ -41,7 +42,7 @@ def test_keys_end_and_are_limited_to_studies(store):
     added = "keys", store, "add", "--role", "both", "--for", "90d", "--study", "ads", "--study", "news"
     assert "This key may decide and report." in answer(*added)
     answer("keys", store, "add", "--role", "read", "--expires", "2999-12-31")
-    first, second = json.loads(answer("keys", store, "list", "--json"))
+    first, second = as_json("keys", store, "list")
     assert (first["role"], first["studies"], first["expires"] > first["created"]) == ("both", ["ads", "news"], True)
     assert (second["studies"], second["expires"][:10]) == (None, "2999-12-31")
 
@@ -63,21 +64,20 @@ def test_keys_that_cannot_be_are_refused(store, arguments, words):
 
 def test_serving_without_its_extra_says_what_to_install_and_makes_nothing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "structlog", None)
-    refused(MissingExtraError, "pip install 'evenhand[service]'", "serve", "--store", tmp_path / "ads.evenhand")
+    refused(MissingExtraError, "pip install 'evenhand[service]'", "serve", "--store", "ads.evenhand")
     assert not list(tmp_path.iterdir())
 
 
-def test_labels_that_a_terminal_cannot_show_are_no_defect(tmp_path):
-    path = tmp_path / "s.evenhand"
-    answer("new", path, "-p", "ucb1", "--arms", "☃,é")
-    shown = evenhand("show", path, env=os.environ | {"PYTHONIOENCODING": "ascii"}, stderr=subprocess.PIPE)
+def test_labels_that_a_terminal_cannot_show_are_no_defect():
+    answer("new", "s", "-p", "ucb1", "--arms", "☃,é")
+    shown = evenhand("show", "s", env=os.environ | {"PYTHONIOENCODING": "ascii"}, stderr=subprocess.PIPE)
     said, wrong = shown.communicate()
     assert (shown.returncode, wrong) == (0, "")
     assert "\\u2603" in said
 
 
-def test_whatever_is_refused_is_one_line_and_exit_code_2(tmp_path):
-    shell = evenhand("ask", tmp_path / "nowhere.evenhand", stderr=subprocess.PIPE)
+def test_whatever_is_refused_is_one_line_and_exit_code_2():
+    shell = evenhand("ask", "nowhere.evenhand", stderr=subprocess.PIPE)
     said, wrong = shell.communicate()
     assert (shell.returncode, said) == (2, "")
     assert len(wrong.splitlines()) == 1
@@ -98,10 +98,10 @@ def test_a_full_disk_is_exit_code_2_whatever_could_not_be_printed(command, store
 
 
 @pytest.mark.parametrize("suffix", [".html", ".csv"])
-def test_a_file_in_a_folder_that_is_not_there_is_refused_with_the_folder(suffix, tmp_path, monkeypatch, capsys):
+def test_a_file_in_a_folder_that_is_not_there_is_refused_with_the_folder(suffix, monkeypatch, capsys):
     out = ["--out", f"nowhere/file{suffix}"]
     report, label = ["report", "p.csv", "--shares", "0.2"], ["label", "p.csv", "--id", "id", "--group", "arm"]
-    (tmp_path / "p.csv").write_text("id,arm,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(40)))
+    Path("p.csv").write_text("id,arm,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(40)))
     words = report if suffix == ".html" else [*label, "--features", "x", "--labels", "u,v"]
     monkeypatch.setattr(sys, "argv", ["evenhand", *words, *out])
     with pytest.raises(SystemExit) as ended:

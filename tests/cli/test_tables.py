@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import io
-import json
 import lzma
 
 import pandas as pd
@@ -15,7 +14,7 @@ from evenhand.cli.inputs.tables import GIVEN, is_table, read_table
 from evenhand.data.files import TableOptions
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
-from tests.cli.shell import answer, call, refused
+from tests.cli.shell import answer, as_json, asked, refused
 
 
 @pytest.fixture
@@ -194,7 +193,7 @@ def test_days_are_turned_only_where_their_order_is_clear(days, read, write):
 FRAME = pd.DataFrame({"arm": ["a", "b", "a"], "reward": [0.5, 1.0, 0.0]})
 
 
-def _written(folder, kind):
+def _written(kind):
     table, buffer = pa.Table.from_pandas(FRAME), io.BytesIO()
     if kind == "arrows":
         with pa.ipc.new_stream(buffer, table.schema) as stream:
@@ -216,7 +215,7 @@ KINDS = ["csv", "tsv", "parquet", "arrow", "feather", "arrows", "jsonl", "ndjson
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_format_is_read_by_its_ending_packed_or_not(kind, tmp_path):
-    content = _written(tmp_path, kind)
+    content = _written(kind)
     packed = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     for ending, pack in packed.items():
         path = tmp_path / f"t.{kind}{ending}"
@@ -227,9 +226,9 @@ def test_every_format_is_read_by_its_ending_packed_or_not(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_standard_input_is_read_whatever_its_format(kind, pack, tmp_path):
-    arguments = ["audit", "-", "--shares", "0.3", "--tolerance", "1", "--json"]
-    assert json.loads(call(*arguments, stdin=pack(_written(tmp_path, kind))).stdout)["rounds"] == 3
+def test_standard_input_is_read_whatever_its_format(kind, pack):
+    audit = ("audit", "-", "--shares", "0.3", "--tolerance", "1")
+    assert as_json(*audit, stdin=pack(_written(kind)))["rounds"] == 3
 
 
 def test_the_format_of_a_file_with_another_ending_may_be_given(write, given):
@@ -263,11 +262,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, 
         ("decimal", ";", "--decimal: expected ',' or '.', got ';'"),
         ("encoding", "utf9", "--encoding: expected the name of an encoding, got 'utf9'; did you mean 'utf"),
         ("encoding", "rot13", "--encoding: expected the name of an encoding, got 'rot13'; such as cp1252"),
-        (
-            "format",
-            "parket",
-            "--format: expected one of csv,parquet,arrow,jsonl,json, got 'parket'; did you mean",
-        ),
+        ("format", "parket", "--format: expected one of csv,parquet,arrow,jsonl,json, got 'parket'; did you mean"),
     ],
 )
 def test_a_form_that_says_nothing_is_refused(option, value, words, write):
@@ -280,26 +275,21 @@ def test_a_form_may_be_said_in_words():
     assert read_table_options("semicolon", "", "", "").sep == ";"
 
 
-def test_german_shares_rewards_and_contexts_of_a_study(tmp_path, write):
-    store = tmp_path / "ads.evenhand"
+def test_german_shares_rewards_and_contexts_of_a_study(write):
     shares = write("arm;share\nBücher;0,25\nCDs;1/3\n", name="anteile.csv", encoding="cp1252")
-    answer("new", store, "-p", "deadline-learn", "--shares", shares)
-    tickets = [json.loads(line)["id"] for line in answer("ask", store, "--count", "2").splitlines()]
-    told = write(f"ticket;reward\n{tickets[0]};0,5\n{tickets[1]};1\n", name="gewinne.csv")
-    assert json.loads(call("tell", store, "--file", told, "--json").stdout)["told"] == 2
+    answer("new", "ads.evenhand", "-p", "deadline-learn", "--shares", shares)
+    one, other = (decision["id"] for decision in asked("ads.evenhand", "--count", "2"))
+    told = write(f"ticket;reward\n{one};0,5\n{other};1\n", name="gewinne.csv")
+    assert as_json("tell", "ads.evenhand", "--file", told)["told"] == 2
     changed = write("arm;share\nBücher;0,5\nCDs;0,25\n", name="neu.csv")
-    assert json.loads(call("change", store, "--shares", changed, "--json").stdout)["status"] == "changed"
+    assert as_json("change", "ads.evenhand", "--shares", changed)["status"] == "changed"
 
 
 def test_german_weights_are_counted_as_they_are_meant(write):
     rows = write("Anbieter;Tokens;Kosten\nA;500;0,5\nB;1.000;0,5\nA;500;0,5\n")
-    asked = ("--arm", "Anbieter", "--shares", "A=50%", "--tolerance", 100)
-    found, paid = (
-        json.loads(call("audit", rows, *asked, "--json", "--weight", name).stdout) for name in ("Tokens", "Kosten")
-    )
+    ask = ("--arm", "Anbieter", "--shares", "A=50%", "--tolerance", 100, "--weight")
+    found, paid = as_json("audit", rows, *ask, "Tokens", code=1), as_json("audit", rows, *ask, "Kosten")
     assert (found["arms"][0]["weight"], found["worst_shortfall"], found["kept"]) == (1000, 250, False)
     assert (paid["arms"][0]["weight"], paid["kept"]) == (1, True)
     alone = write("Anbieter;Tokens\nA;500\nB;1.000\nA;500\n")
-    refused(
-        TableError, "may be 1000 or 1; pass --decimal , for the first", "audit", alone, *asked, "--weight", "Tokens"
-    )
+    refused(TableError, "may be 1000 or 1; pass --decimal , for the first", "audit", alone, *ask, "Tokens")

@@ -1,12 +1,10 @@
 """A trial that is planned: power, type I error and successes of simulated trials."""
 
-import json
-
 import pandas as pd
 from scipy.stats import binomtest
 
 from evenhand.errors import ArgumentError
-from tests.cli.shell import answer, cells, refused
+from tests.cli.shell import answer, as_json, cells, refused
 
 PLAN = ["simulate", "--means", "old=0.2,new=0.7", "--rounds", 60, "--replications", 3, "--seed", 1, "--jobs", 1]
 LOTTERY = ["-p", "deadline-learn+epsilon-greedy:lottery=1,epsilon=1", "--shares", "0.3", "-p", "ucb1"]
@@ -16,18 +14,18 @@ NAMED = ["--missing", 0.1, "--control", "old"]
 def test_a_plan_states_each_arm_and_each_trial(tmp_path):
     printed = answer(*PLAN, *LOTTERY, *NAMED, "--out", tmp_path)
     assert "0.1 of the rewards missing" in printed
-    written = pd.read_csv(tmp_path / "characteristics.csv").query("policy == @LOTTERY[1] and variable == 'patients'")
+    written = pd.read_csv("characteristics.csv").query("policy == @LOTTERY[1] and variable == 'patients'")
     rows = {row[0]: row for row in cells(printed.partition("ucb1: each arm")[0].partition("3 simulated trials)")[2])}
     means = [f"{one.mean:.4g} +- {one.standard_error:.2g}" for one in written.drop(columns="level").itertuples()]
     assert rows["plays"][1:] == means  # too wide for a screen, so it is turned
     assert rows["shown to differ"][1] == "-"
-    coverage = pd.read_csv(tmp_path / "characteristics.csv").query("policy == @LOTTERY[1] and variable == 'coverage'")
+    coverage = pd.read_csv("characteristics.csv").query("policy == @LOTTERY[1] and variable == 'coverage'")
     assert coverage["standard_error"].tolist()[1:] == [0.0]  # 3 of 3: an error of 0 would say too much
     low = binomtest(3, 3).proportion_ci(0.95, "exact").low
     assert rows["coverage"][2] == f"1 ({low:.2g} to 1)"
     assert "\nucb1: no arm could be compared with the control. That takes" in printed
     assert f"\n{LOTTERY[1]}: no arm could" not in printed
-    body = json.loads(answer(*PLAN, *LOTTERY, *NAMED, "--json"))
+    body = as_json(*PLAN, *LOTTERY, *NAMED)
     assert body["missing"] == 0.1
     found = pd.DataFrame(body["characteristics"])
     assert found[found.variable == "patients"].groupby("policy")["mean"].sum().tolist() == [60, 60, 60]
@@ -39,9 +37,8 @@ def test_a_plan_states_each_arm_and_each_trial(tmp_path):
 
 
 def test_what_no_trial_can_be_planned_for_is_refused():
-    refused(
-        ArgumentError, "--control: expected one of the arms ['old', 'new'], got 'newer'", *PLAN, "--control", "newer"
-    )
+    newer = "--control: expected one of the arms ['old', 'new'], got 'newer'"
+    refused(ArgumentError, newer, *PLAN, "--control", "newer")
     changing = ["simulate", "quotas/drifting-arms", "--rounds", 5, "--control", 0]
     refused(ArgumentError, "--control: expected a world with outcomes of 0 and 1", *changing)
     refused(ArgumentError, "--means, new: expected a number", *PLAN[:1], "--means", "old=0.2,new=much")

@@ -1,14 +1,12 @@
 """Texts that stand for numbers, such as yes and no: one option says which, for every command that reads tables."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.studies import Study
-from tests.cli.shell import answer, refused
+from tests.cli.shell import answer, as_json, refused
 
 WORDS = ["--values", "nein=0,ja=1"]
 PARITY = ["audit-parity", "log.csv", "--group", "sex", "--value", "paid"]
@@ -40,7 +38,7 @@ def test_words_are_refused_with_the_option_that_makes_numbers_of_them(table, com
 
 def test_other_columns_and_labels_stay_as_they_are(table):
     table.assign(sex=table["paid"], paid=(table["x"] < 0.5) * 1).to_csv("log.csv", index=False)
-    groups = json.loads(answer(*PARITY, "--json", *WORDS))["groups"]
+    groups = as_json(*PARITY, *WORDS)["groups"]
     assert [row["group"] for row in groups] == ["ja", "nein"]
 
 

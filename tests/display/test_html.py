@@ -60,6 +60,11 @@ def read(thing):
     return reader.text
 
 
+def rows(thing):
+    """The rows of the first table of a card."""
+    return list(thing._card().tables[0].shown())
+
+
 def played(policy, world, rounds=3):
     world.reset(1)
     for _ in range(rounds):
@@ -98,13 +103,13 @@ def test_shares_and_counts_are_those_of_the_arms():
     policy = FairUCB({"ads": 0.2, "news": 0.3}, seed=1)
     for _ in range(10):
         policy.tell(policy.ask(), 1.0)
-    (table,) = policy._card().tables
+    card = policy._card()
+    (table,) = card.tables
     assert list(table.columns) == ["arm", "promised share", "decisions", "share", "open tickets"]
-    rows = list(table.shown())
-    assert [row[2] for row in rows] == list(policy.pulls.values())
-    assert [said(row[1]) for row in rows] == ["0.2", "0.3"]
-    assert policy._card().facts["promise"] == "kept at every round"
-    assert policy._card().facts["learner"] is policy.learner
+    assert [row[2] for row in rows(policy)] == list(policy.pulls.values())
+    assert [said(row[1]) for row in rows(policy)] == ["0.2", "0.3"]
+    assert card.facts["promise"] == "kept at every round"
+    assert card.facts["learner"] is policy.learner
 
 
 @pytest.mark.parametrize("learner", [UCB1, Thompson, EpsilonGreedy])
@@ -113,10 +118,9 @@ def test_a_learner_counts_the_decisions_and_not_the_rewards(learner):
     decisions = [policy.ask() for _ in range(12)]
     policy.forget(decisions[0])
     policy.probabilities()
-    (table,) = policy._card().tables
-    assert [row[1] for row in table.shown()] == np.bincount([d.index for d in decisions], minlength=3).tolist()
+    assert [row[1] for row in rows(policy)] == np.bincount([d.index for d in decisions], minlength=3).tolist()
     assert policy.choose() in (0, 1, 2)
-    assert sum(row[1] for row in policy._card().tables[0].shown()) == 13
+    assert sum(row[1] for row in rows(policy)) == 13
 
 
 def test_what_was_not_counted_is_not_guessed(tmp_path):
@@ -125,20 +129,18 @@ def test_what_was_not_counted_is_not_guessed(tmp_path):
     eh.save(policy, tmp_path / "policy")
     loaded = eh.load(tmp_path / "policy")
     loaded.ask()
-    text = read(loaded)
-    assert "decisions since it was loaded" in text
-    assert list(loaded._card().tables[0].shown()) == [["a", 0, 0], ["b", 1, 1]]
+    assert "decisions since it was loaded" in read(loaded)
+    assert rows(loaded) == [["a", 0, 0], ["b", 1, 1]]
     fair = FairUCB({"a": 0.2, "b": 0.3}, seed=1)
     fair.ask()
     eh.save(fair, tmp_path / "fair")
-    assert [row[2] for row in eh.load(tmp_path / "fair")._card().tables[0].shown()] == [1, 0]
+    assert [row[2] for row in rows(eh.load(tmp_path / "fair"))] == [1, 0]
 
 
 def test_several_arms_of_a_round_are_all_counted():
     policy = eh.quotas.LFG([0.5, 0.3, 0.25], eta=10.0, plays=2, seed=1)
     decision = policy.ask()
-    counts = [row[2] for row in policy._card().tables[0].shown()]
-    assert counts == [int(index in decision.indexes) for index in range(3)]
+    assert [row[2] for row in rows(policy)] == [int(index in decision.indexes) for index in range(3)]
     assert f"{', '.join(map(str, decision.arms))}: {decision.reason}" in read(policy)
 
 
@@ -147,16 +149,15 @@ def test_an_arm_that_joins_is_shown_and_counted():
     policy.ask()
     policy.add("c", 0.4)
     decisions = [policy.ask().arm for _ in range(9)]
-    rows = list(policy._card().tables[0].shown())
-    assert [row[0] for row in rows] == ["a", "b", "c"]
-    assert rows[2][2] == decisions.count("c") > 0
+    assert [row[0] for row in rows(policy)] == ["a", "b", "c"]
+    assert rows(policy)[2][2] == decisions.count("c") > 0
 
 
 def test_groups_and_windows_stand_beside_their_arms():
     grouped = eh.groups.TopInterval({"Ann": "F", "Bob": "M"}, seed=1)
     assert list(grouped._card().tables[0].columns) == ["arm", "group"]
     windows = DeadlineLearn(UCB1(), 0, windows={"a": 3, "b": (2, 9)}, arms=["a", "b", "c"])
-    assert [row[1] for row in windows._card().tables[0].shown()] == ["1 in 3 rounds", "2 in 9 rounds", ""]
+    assert [row[1] for row in rows(windows)] == ["1 in 3 rounds", "2 in 9 rounds", ""]
 
 
 ARMS = [f"arm {number}" for number in range(500)]

@@ -114,15 +114,13 @@ def test_a_comparison_says_what_its_evaluations_say_and_of_whom():
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = np.arange(200)
-    table = pd.DataFrame(
-        {"arm": np.where(rows % 2, "a", "b"), "reward": rows % 3 % 2, "sex": np.where(rows % 2, "f", "m")}
-    )
-    table["id"], table["x"], table["label"] = rows, rows % 7, rows // 2 % 2
+    arms, sex = np.where(rows % 2, "a", "b"), np.where(rows % 2, "f", "m")
+    table = pd.DataFrame({"arm": arms, "reward": rows % 3 % 2, "sex": sex, "id": rows, "x": rows % 7})
+    table["label"] = rows // 2 % 2
     table.to_csv("log.csv", index=False)
     table.assign(p_a=0.5, p_b=0.5).to_csv("drawn.csv", index=False)
-    pd.DataFrame(
-        {"sex": np.where(rows % 2, "f", "m"), "dose": np.where(rows // 2 % 2, "p", "q"), "cured": rows // 4 % 2}
-    ).to_csv("seen.csv", index=False)
+    seen = pd.DataFrame({"sex": sex, "dose": np.where(rows // 2 % 2, "p", "q"), "cured": rows // 4 % 2})
+    seen.to_csv("seen.csv", index=False)
     (tmp_path / "candidates.json").write_text('{"as now": null, "always p": "p"}')
     answer("new", "s.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3")
     answer("ask", "s.evenhand")

@@ -14,6 +14,7 @@ from tests.cli.shell import answer
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WALK = re.compile(r"registry\.entries|registry\.get|\bexamples\(")
 
@@ -24,13 +25,9 @@ def copy(tmp_path_factory):
     place = tmp_path_factory.mktemp("copy") / "evenhand"
     left_out = shutil.ignore_patterns(".*", "out", "node_modules", "__pycache__", "figures")
     shutil.copytree(ROOT, place, ignore=left_out)
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    where = re.search(r"Put this into `(src/\S+\.py)`", text)
-    code = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert where is not None
-    assert code is not None
-    assert not (place / where[1]).exists()
-    (place / where[1]).write_text(code[1])
+    (where,) = re.findall(r"Put this into `(src/\S+\.py)`", TEXT)
+    assert not (place / where).exists()
+    (place / where).write_text(BLOCKS.findall(TEXT)[0])
     return place
 
 
@@ -46,8 +43,7 @@ def test_the_contract_holds(copy):
     assert done.stdout.count("passed") >= 7
     checks = {*re.findall(r"#\d+ │ (\S.*?) +│", done.stdout)}
     assert "reasons" in checks
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    assert [name for name in checks if f"**{name}**" not in text] == []
+    assert [name for name in checks if f"**{name}**" not in TEXT] == []
 
 
 @pytest.mark.nightly
@@ -62,7 +58,7 @@ def test_no_test_that_walks_the_policies_breaks(copy):
 
 
 def test_a_policy_without_kernels_keeps_it_too_and_studies_know_it(scratch_registry, tmp_path):
-    code = next(block for block in BLOCKS.findall((ROOT / "CONTRIBUTING.md").read_text()) if "class Alternate" in block)
+    code = next(block for block in BLOCKS.findall(TEXT) if "class Alternate" in block)
     names = {"__name__": __name__}
     exec(code, names)
     scratch_registry(names["Alternate"])

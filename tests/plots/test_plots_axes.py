@@ -38,28 +38,24 @@ LABELS = {"of": "trials", "title": "t", "across": "x", "up": "y"}
 def made():
     """What the pictures show: a history of quotas and of similarity, an evaluation, a recommendation."""
     world = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
-    history = eh.simulate(
-        {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.2}), "free": UCB1()}, world, rounds=60, replications=2, seed=1
-    )
+    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.2}), "free": UCB1()}
+    history = eh.simulate(policies, world, rounds=60, replications=2, seed=1)
     search, trial = CSR(TRIAL, tolerance=0.1, budget=500, pooled=True), SimulatedTrial(TRIAL)
     trial.reset(1)
     allocation = search.ask()
     search.tell(allocation, *trial.respond(allocation))
     log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
-    value = eh.evaluate(log, {"a": 0.3, "b": 0.7}, arm="arm", reward="reward", propensity="p")
-    trial = log.assign(p_a=0.5, p_b=0.5)
-    shares = np.full((2, 2), 0.5)
     grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
     return {
         "history": history,
-        "value": value,
-        "effects": eh.effects(trial, control="a", propensity="p"),
+        "value": eh.evaluate(log, {"a": 0.3, "b": 0.7}, arm="arm", reward="reward", propensity="p"),
+        "effects": eh.effects(log.assign(p_a=0.5, p_b=0.5), control="a", propensity="p"),
         "parity": eh.audit.parity(log, group="arm", value="p"),
         "finding": eh.audit.promise(log, arm="arm", shares=0.5),
         "found": search.recommend(),
         "sensitivity": TRIAL.sensitivity(tolerance=0.1),
         "grouped": grouped.assign_coords(group=["x", "y"], arm_share=("group", [0.5, 0.5])),
-        "counts": shares,
+        "counts": np.full((2, 2), 0.5),
     }
 
 
@@ -77,9 +73,7 @@ ONE = {
     quotas.plot_regret: lambda made, **on: plots.plot_regret(made["history"], **on),
     quotas.plot_shares: lambda made, **on: plots.plot_shares(made["history"], **on),
     quotas.plot_shortfall: lambda made, **on: plots.plot_shortfall(made["history"], **on),
-    similarity.plot_chances: lambda made, **on: similarity.plot_chances(
-        np.arange(3.0), np.array([0.1, 0.2, 0.3]), "age", **on
-    ),
+    similarity.plot_chances: lambda made, **on: similarity.plot_chances(np.arange(3.0), np.arange(3) / 9, "age", **on),
     studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
 }

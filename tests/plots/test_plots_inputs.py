@@ -10,23 +10,19 @@ from evenhand.errors import ArgumentError
 
 WORLD = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
 POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3, "c": 0.1})
-WANTED = {
+HISTORIES = ("plot_cost", "plot_group_share", "plot_regret", "plot_shares", "plot_shortfall")
+WANTED = dict.fromkeys(HISTORIES, "history: expected what eh.simulate returns, got") | {
     "plot_audit": "finding: expected what eh.audit.promise returns, got",
     "plot_bias": "table: expected what the policy's bias() returns, got",
     "plot_candidates": "recommendation: expected what recommend() or best() returns, got",
     "plot_collection": "frame: expected what eh.sampling.collect returns, got",
-    "plot_cost": "history: expected what eh.simulate returns, got",
     "plot_effects": "found: expected what eh.effects returns, got",
     "plot_evaluation": "found: expected what eh.evaluate returns, got",
     "plot_gaps": "recommendation: expected what recommend() or best() returns, got",
-    "plot_group_share": "history: expected what eh.simulate returns, got",
     "plot_outcomes": "recommendation: expected what recommend() or best() returns, got",
     "plot_overlap": "found: expected what eh.evaluate returns for one policy, got",
     "plot_parity": "finding: expected what eh.audit.parity or eh.audit.rates returns, got",
-    "plot_regret": "history: expected what eh.simulate returns, got",
     "plot_sensitivity": "sensitivity: expected what problem.sensitivity() returns, got",
-    "plot_shares": "history: expected what eh.simulate returns, got",
-    "plot_shortfall": "history: expected what eh.simulate returns, got",
 }
 
 
@@ -47,11 +43,10 @@ def test_something_else_is_refused(name):
     assert not plt.get_fignums()
 
 
-@pytest.mark.parametrize("name", ["plot_regret", "plot_shares", "plot_shortfall", "plot_cost", "plot_group_share"])
+@pytest.mark.parametrize("name", HISTORIES)
 def test_a_history_without_the_dimension_of_policies_says_how_to_pick(name, history):
-    with pytest.raises(
-        ArgumentError, match=r"history: expected the dimension 'policy', .* history\.sel\(policy=\['a'\]\)"
-    ):
+    words = r"history: expected the dimension 'policy', .* history\.sel\(policy=\['a'\]\)"
+    with pytest.raises(ArgumentError, match=words):
         getattr(eh.plots, name)(history.sel(policy="fair"))
     with pytest.raises(ArgumentError, match="history: expected the dimension 'replication'"):
         getattr(eh.plots, name)(history.mean("replication"))
@@ -60,10 +55,6 @@ def test_a_history_without_the_dimension_of_policies_says_how_to_pick(name, hist
 def test_a_history_that_lacks_a_variable_is_refused(history):
     with pytest.raises(ArgumentError, match="history: expected a simulation that records 'group_share', got"):
         eh.plots.plot_group_share(history)
-    with pytest.raises(ArgumentError, match="tolerance: expected a number > 0"):
-        eh.plots.plot_gaps(_recommended(), tolerance="x")
-
-
-def _recommended():
     problem = next(eh.interventions.SimulatedTrial._examples()).problem
-    return eh.interventions.CSR(problem, tolerance=0.1, budget=100).recommend()
+    with pytest.raises(ArgumentError, match="tolerance: expected a number > 0"):
+        eh.plots.plot_gaps(eh.interventions.CSR(problem, tolerance=0.1, budget=100).recommend(), tolerance="x")

@@ -23,14 +23,8 @@ def history():
     return eh.simulate(policies, WORLD, rounds=400, replications=3, seed=1, checkpoints=20)
 
 
-@pytest.fixture(scope="module")
-def finding():
-    return eh.audit.promise(pd.DataFrame({"arm": list("aaabab")}), arm="arm", shares=0.5)
-
-
 def test_lines_are_the_means_over_replications(history):
-    _, axes = figure()
-    plots.plot_regret(history, ax=axes)
+    axes = plots.plot_regret(history, ax=figure()[1])
     for line, name in zip(axes.get_lines(), history.policy.values, strict=True):
         assert line.get_label() == name
         np.testing.assert_allclose(line.get_ydata(), history.regret.sel(policy=name).mean("replication"))
@@ -94,9 +88,8 @@ def test_a_facet_that_the_variable_does_not_have_is_refused(history, variable, f
 
 def test_more_policies_than_are_told_apart_are_refused_with_the_facet(history):
     many = xr.concat([history.isel(policy=[0]).assign_coords(policy=[f"p{i}"]) for i in range(13)], "policy")
-    with pytest.raises(
-        ArgumentError, match=r"at most 12 policies in one picture, got 13; draw a panel .*facet='policy'"
-    ):
+    words = r"at most 12 policies in one picture, got 13; draw a panel .*facet='policy'"
+    with pytest.raises(ArgumentError, match=words):
         plots.plot_regret(many, ax=figure()[1])
     assert len(plots.plot_regret(many, facet="policy").figure.axes) == 13
 
@@ -109,19 +102,16 @@ def test_title_and_legend_are_the_callers(history):
 
 
 def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_drawn(history):
-    _, axes = figure()
-    plots.plot_shortfall(history, ax=axes)
+    axes = plots.plot_shortfall(history, ax=figure()[1])
     lines = {line.get_label(): line for line in axes.get_lines()}
     worst = history.worst_shortfall.sel(policy="fair").max("replication")
     np.testing.assert_allclose(lines["fair"].get_ydata(), np.floor(worst))
-    limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
-    assert len(limits) == 1
+    assert [list(line.get_ydata()) for line in axes.get_lines()].count([1.0, 1.0]) == 1
     assert any("from this line on the promise is broken" in text.get_text() for text in axes.texts)
 
 
 def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
-    _, axes = figure()
-    plots.plot_shares(history, ax=axes)
+    axes = plots.plot_shares(history, ax=figure()[1])
     heights = sorted(bar.get_height() for bar in axes.patches)
     last = history.isel(round=-1)
     np.testing.assert_allclose(heights, np.sort((last.pulls / 400).mean("replication").values.ravel()))
@@ -132,8 +122,7 @@ def test_bars_are_the_shares_and_the_lines_what_is_owed(history):
 def test_caps_are_lines_too_and_an_arm_that_is_owed_nothing_has_none(history):
     caps = np.array([[0.5, np.nan, np.nan], [np.nan] * 3, [np.nan] * 3])
     capped = history.assign_coords(share=history.share * [1, 0, 1], cap=(("policy", "arm"), caps))
-    _, axes = figure()
-    plots.plot_shares(capped, ax=axes)
+    axes = plots.plot_shares(capped, ax=figure()[1])
     promised, most = ([one[0].tolist() for one in lines.get_segments() if len(one)] for lines in axes.collections)
     assert promised == [[-0.45, 0.2], [1.55, 0.25]]
     assert most == [[-0.45, 0.5]]
@@ -152,13 +141,13 @@ def test_the_cost_is_the_regret_a_round_against_the_reference(history):
     assert axes.get_title(loc="left") == "Cost of the promise, against free"
 
 
-def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
-    drawn, axes = figure()
-    plots.plot_audit(finding, ax=axes)
+def test_an_audit_is_drawn_with_its_verdict(tmp_path):
+    finding = eh.audit.promise(pd.DataFrame({"arm": list("aaabab")}), arm="arm", shares=0.5)
+    axes = plots.plot_audit(finding, ax=figure()[1])
     assert axes.get_title(loc="left") == "The promise was broken in 5 of 6 rounds, from round 2 on"
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("round", "plays behind or ahead")
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), finding.timeline["shortfall"])
-    drawn.savefig(tmp_path / "audit.png")
+    axes.figure.savefig(tmp_path / "audit.png")
 
 
 def test_lines_and_bars_can_be_told_apart_without_colour(history):
@@ -178,14 +167,8 @@ def test_lines_are_dark_enough_for_print():
         assert 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.55
 
 
-LOG = pd.DataFrame(
-    {
-        "arm": list("aaabab") + ["a"] * 6,
-        "place": ["x", "y"] * 6,
-        "at": np.repeat(np.arange(6), 2),
-        "slate": [["a", "b"], ["a", "c"]] * 6,
-    }
-)
+SLATES = [["a", "b"], ["a", "c"]] * 6
+LOG = pd.DataFrame({"arm": list("aaababaaaaaa"), "place": ["x", "y"] * 6, "slate": SLATES})
 AUDITS = {
     "sets": ({"shares": {("b", "c"): 0.5, "a": 0}}, {"share of b, c"}),
     "windows": ({"windows": {"b": 4}}, {"window of b"}),
@@ -198,12 +181,11 @@ AUDITS = {
 def test_the_picture_of_an_audit_names_every_promise_that_was_broken(name, tmp_path):
     arguments, said = AUDITS[name]
     finding = eh.audit.promise(LOG, **({"arm": "arm"} | arguments))
-    drawn, axes = figure()
-    plots.plot_audit(finding, ax=axes)
+    axes = plots.plot_audit(finding, ax=figure()[1])
     (listed,) = axes.texts
     heading, *marked = listed.get_text().split("\n")
     assert (heading, {words.partition(": ")[2] for words in marked}) == ("first broken in round", said)
-    drawn.savefig(tmp_path / "audit.png")
+    axes.figure.savefig(tmp_path / "audit.png")
     assert not finding.kept
     assert "broken" in axes.get_title(loc="left")
 

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,12 +10,6 @@ import xarray as xr
 import evenhand as eh
 from evenhand import plots
 from evenhand.plots.style import figure
-
-
-@pytest.fixture(autouse=True)
-def _no_figures():
-    yield
-    plt.close("all")
 
 
 def totals(*runs, variable="violations"):
@@ -44,9 +37,8 @@ def many_arms(arms, policies=3, rounds=120):
 @pytest.mark.parametrize("rows", [3, 4, 7, 40])
 def test_rows_of_an_audit_are_whole_numbers(rows):
     finding = eh.audit.promise(pd.DataFrame({"arm": ["a", "b"] * rows}).iloc[:rows], arm="arm", shares=0.3)
-    drawn, axes = figure()
-    plots.plot_audit(finding, ax=axes)
-    drawn.canvas.draw()
+    axes = plots.plot_audit(finding, ax=figure()[1])
+    axes.figure.canvas.draw()
     assert all(tick == int(tick) for tick in axes.get_xticks())
 
 

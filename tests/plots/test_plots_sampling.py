@@ -9,17 +9,10 @@ from evenhand.plots.style import figure
 
 
 def history(groups, unknown=()):
-    rows = [
-        {
-            "round": t,
-            "group": group,
-            "share": 1 / len(groups),
-            "risk": np.nan if group in unknown else 0.01 * z + 0.1 / t,
-        }
-        for t in (1, 2, 3)
-        for z, group in enumerate(groups)
-    ]
-    return pd.DataFrame(rows)
+    rounds = [(t, z, group) for t in (1, 2, 3) for z, group in enumerate(groups)]
+    risks = [np.nan if group in unknown else 0.01 * z + 0.1 / t for t, z, group in rounds]
+    frame = pd.DataFrame(rounds, columns=["round", "place", "group"])
+    return frame.assign(share=1 / len(groups), risk=risks)
 
 
 def drawn(frame, tmp_path):

@@ -30,8 +30,7 @@ def test_shares_are_drawn_against_what_is_promised(arms):
     assert len(found) == arms
     assert all("promised" in text for text in found)
     heights = sorted(found.values())
-    gaps = np.diff(heights) * axes.get_figure().get_figheight()
-    assert gaps.min() >= GAP * HEIGHT - 1e-12
+    assert np.diff(heights).min() * axes.get_figure().get_figheight() >= GAP * HEIGHT - 1e-12
     assert heights[-1] <= 1.0 + 1e-12
 
 
@@ -61,10 +60,9 @@ def test_an_arm_that_is_promised_something_and_has_no_share_yet_is_named():
 
 def test_labels_are_one_line_and_no_formulas():
     shares = np.full((40, 2), 0.5)
-    drawn, axes = figure()
-    plot_course(ROUNDS, shares, ["two\n lines", r"$\frac$"], ax=axes)
+    axes = plot_course(ROUNDS, shares, ["two\n lines", r"$\frac$"], ax=figure()[1])
     assert set(names(axes)) == {"two lines 0.5", r"\$\frac\$ 0.5"}
-    drawn.canvas.draw()
+    axes.figure.canvas.draw()
 
 
 def test_each_group_is_once_in_the_legend_of_its_bias():
