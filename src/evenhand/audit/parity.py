@@ -235,10 +235,10 @@ def parity(
     what = "rows" if unit is None else "units"
     few = Grouping.of_rows(names, np.bincount(means[0]), 1 - level)
     once = _once(codes, values, of, 1 - level, 1.0 if ranged else math.inf, few.judged)
+    asked: dict[str, Any] = {"value": value, "level": level, "tolerance": tolerance, "unit": unit}
     if given is not None or not ranged:
         notes = few.note("groups", f"have too few {what} to be compared closely", what)
         notes += notes_on_skew(few, *means, what) + written_alike(names)
-        asked = {"value": value, "level": level, "tolerance": tolerance, "unit": unit}
         one_look = _one_look(names, once, few.enough, notes, **asked)
         return one_look if given is None else _given(one_look, frame, columns, given, read)
     mixed, by_unit = 0, once["difference"]
@@ -272,9 +272,8 @@ def parity(
     named, pairs = names[furthest], gaps[furthest].pairs
     low, high, gap, near, far = (float(row[n]) for n in ("low", "high", "difference", "once_low", "once_high"))
     notes += (*_of_units(named, gap, float(by_unit[furthest]), mixed), *written_alike(names))
-    return Parity(
-        first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes, value
-    )
+    asked |= {"enough": enough, "notes": notes}
+    return Parity(first > 0, first, low, high, named, pairs, gap, near, far, table, **asked)
 
 
 class _Rows(NamedTuple):

@@ -183,7 +183,8 @@ class ValueCurve:
     books : what the interval rests on.
     splits : the books as they were after some of the rows or units, by the number of rows of the log that was given
         before the first one of the next.
-    last : of the rows that were weighed last their w, w R, Gamma, and the bound o on the m so far.
+    last : of the rows that were weighed last their w, w R, the terms Gamma = m + w (R - m(arm)) of dr, where m is what
+        the model expects of the candidate and m(arm) of the arm played, and the bound on the m so far (`_levels`).
     terms : the x and y of these rows, of which the value is sum x / sum y.
     """
 
@@ -345,7 +346,7 @@ class ValueCurve:
 
     def _bet(self) -> None:
         """Bet on the mean of w R, which is at most the value whether or not the mean of w is 1; where the largest
-        weight W is known, also on Gamma, which is at least -W o and at most W + o."""
+        weight W is known, also on Gamma, which is at least -W o and at most W + o for the bound o on the m so far."""
         weights, paid, steps, levels = self.last
         below: list[Values] = [(paid, 0.0)]
         above: list[Values] = [(weights - paid - 1.0, 1.0)]
