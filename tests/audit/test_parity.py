@@ -9,8 +9,8 @@ import pytest
 import scipy.stats
 
 import evenhand as eh
+from evenhand.audit.confidence_sequences import BETS
 from evenhand.audit.gaps import Gap, wealth_of
-from evenhand.audit.sequences import BETS
 from evenhand.errors import ArgumentError, TableError
 from evenhand.studies import Study
 from evenhand.studies.statistics.gauges import gauges_of

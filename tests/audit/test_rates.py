@@ -13,8 +13,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chi2, t
 
 import evenhand as eh
+from evenhand.audit.confidence_sequences import BETS
 from evenhand.audit.ratios import ends_to_best, evidence, evidence_below, koopman
-from evenhand.audit.sequences import BETS
 from evenhand.errors import TableError
 from evenhand.plots.style import figure
 from tests.cli.shell import call, cells

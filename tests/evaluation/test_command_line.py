@@ -125,7 +125,7 @@ def test_a_cap_and_a_window_are_promised_beside_shares_or_alone(log):
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):
-    monkeypatch.setattr("evenhand.evaluation.replayed.replay", None)
+    monkeypatch.setattr("evenhand.evaluation.replay_value.replay", None)
     held = int((pd.read_csv(log)["item"] == 0).sum())
     for shares, most in (("0", 900), ("0=0.5", 2 * held + 2)):
         given = ["-p", "deadline-learn", "--shares", shares, "--rounds", "901"]

@@ -466,7 +466,7 @@ def test_a_replay_of_few_rounds_says_why_and_one_of_none_is_refused():
 
 def test_every_replay_is_audited(monkeypatch):
     policy = DeadlineLearn(Thompson(), {"a": 0.3, "b": 0.1, "c": 0.0}, seed=1)
-    replayed = importlib.import_module("evenhand.evaluation.replayed")
+    replayed = importlib.import_module("evenhand.evaluation.replay_value")
     play = replayed.replay
 
     def broken_later(policy, logged, rounds, seed, number):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.audit.sequences import ODDS, BettingProcess, Book, log_wealth, lower_bound, refutes
+from evenhand.audit.confidence_sequences import ODDS, BettingProcess, Book, log_wealth, lower_bound, refutes
 from evenhand.evaluation.findings import change_in, split_rows
 
 

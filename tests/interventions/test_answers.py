@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import binom
 
 from evenhand.interventions import CSR, CausalModel, Problem
-from evenhand.interventions.bets import Bets, BettingLook, _gained, _mean, gap, lead, least, outcome
+from evenhand.interventions.allocation_program import phase_count, phase_sizes
+from evenhand.interventions.candidate_bets import Bets, BettingLook, _gained, _mean, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.csr import gaps_of
 from evenhand.interventions.measures import EvidenceDraws, replay, simulated_searches
-from evenhand.interventions.program import phase_count, phase_sizes
 from evenhand.interventions.structure import through_v_alone
 from evenhand.rng import generator
 from evenhand.saving import state

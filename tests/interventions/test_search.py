@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError
 from evenhand.interventions import CSR, SRIS, OneShot, SimulatedTrial, TwoStageCSR
+from evenhand.interventions.allocation_program import phase_count, phase_sizes, rounded
 from evenhand.interventions.measures import EvidenceDraws
-from evenhand.interventions.program import phase_count, phase_sizes, rounded
 from evenhand.interventions.trial_tables import evidence_of
 from evenhand.saving import state
 from tests.interventions.examples import WORLD, logged, mediated, two_attributes

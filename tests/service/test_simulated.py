@@ -11,9 +11,9 @@ from evenhand.kernels.compose import flat
 from evenhand.service import jobs, writer
 from evenhand.service.writer import Writer
 from evenhand.studies.log import replay, snapshots, transaction
+from evenhand.studies.log.live_policy import LivePolicy
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import text_of
-from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.transaction import Transaction
 from tests.naming import rest_at_night
 from tests.service.simulated import created, run

@@ -10,8 +10,8 @@ below -e:
 
     K = 1/2 K of (1 + D) / (1 + e) + 1/2 K of (1 - D) / (1 + e)
 
-where K of y is the mean of prod (1 + c (y - 1)) over the bets c of `evenhand.audit.sequences`. While the groups
-are alike K reaches 1/d with probability at most d, however often it is looked at.
+where K of y is the mean of prod (1 + c (y - 1)) over the bets c of `evenhand.audit.confidence_sequences`. While the
+groups are alike K reaches 1/d with probability at most d, however often it is looked at.
 
 Source: B. Chugg, S. Cortes-Gomez, B. Wilder, A. Ramdas, "Auditing fairness by betting", NeurIPS 2023; the pairs of
 first rows are ours.
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.audit.sequences import BETS, BettingProcess, Book
+from evenhand.audit.confidence_sequences import BETS, BettingProcess, Book
 from evenhand.kernels.arrays import Floats
 
 WITHIN = 20

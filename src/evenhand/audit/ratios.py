@@ -27,7 +27,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evenhand.audit.sequences import BETS
+from evenhand.audit.confidence_sequences import BETS
 from evenhand.kernels.arrays import Floats
 
 FARTHEST = 1e6

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenhand.audit.sequences import EVERY, BettingProcess, Values, odds_for
+from evenhand.audit.confidence_sequences import EVERY, BettingProcess, Values, odds_for
 from evenhand.audit.units import half_width
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import Wording, argument

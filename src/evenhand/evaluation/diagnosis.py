@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.audit.sequences import Book, refutes
+from evenhand.audit.confidence_sequences import Book, refutes
 from evenhand.audit.units import read_differently
 from evenhand.data.tables import ROUNDING
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, expected

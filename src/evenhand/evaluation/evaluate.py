@@ -18,7 +18,7 @@ from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
 from evenhand.evaluation.refitted import Refitted
 from evenhand.evaluation.replay import learns
-from evenhand.evaluation.replayed import ReplaySettings, evaluate_learners
+from evenhand.evaluation.replay_value import ReplaySettings, evaluate_learners
 from evenhand.evaluation.value_curve import Stationary, ValueCurve
 from evenhand.labels import Labels, numbered
 from evenhand.protocol import Estimator as Model

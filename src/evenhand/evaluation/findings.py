@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.audit.sequences import BettingProcess, Book, log_wealth
+from evenhand.audit.confidence_sequences import BettingProcess, Book, log_wealth
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import Wording
 from evenhand.kernels.arrays import Floats

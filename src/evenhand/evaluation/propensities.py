@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audit.sequences import BETS, gains_of
+from evenhand.audit.confidence_sequences import BETS, gains_of
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry

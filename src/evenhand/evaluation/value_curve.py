@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.sequences import EVERY, BettingProcess, Values, odds_for
+from evenhand.audit.confidence_sequences import EVERY, BettingProcess, Values, odds_for
 from evenhand.audit.units import UnitMean, half_width
 from evenhand.evaluation.estimators import Candidate, RewardEstimates
 from evenhand.evaluation.findings import Interval

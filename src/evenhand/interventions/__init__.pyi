@@ -2,7 +2,7 @@ from .csr import CSR as CSR
 from .model import CausalModel as CausalModel
 from .baselines import OneShot as OneShot
 from .problem import Problem as Problem
-from .program import TrialNeeds as TrialNeeds
+from .allocation_program import TrialNeeds as TrialNeeds
 from .recommendation import Recommendation as Recommendation
 from .trial_tables import Allocation as Allocation
 from .baselines import SRIS as SRIS

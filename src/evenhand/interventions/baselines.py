@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evenhand.interventions.allocation_program import Phase, TrialNeeds, phase_count, schedule
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Phase, TrialNeeds, phase_count, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair, worst_gap
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.registry import register

@@ -27,11 +27,11 @@ import numpy as np
 
 from evenhand.arguments import real, yes_or_no
 from evenhand.errors import ArgumentError, expected
-from evenhand.interventions.bets import Bets, Contrast, gap, lead, least, outcome
+from evenhand.interventions.allocation_program import Phase, TrialNeeds, looks, schedule
+from evenhand.interventions.candidate_bets import Bets, Contrast, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts, Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Phase, TrialNeeds, looks, schedule
 from evenhand.interventions.radius_rules import fair, low, unfair
 from evenhand.interventions.recommendation import Ends, Status, of_tests, supposed
 from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, Search

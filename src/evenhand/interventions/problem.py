@@ -12,12 +12,12 @@ import numpy as np
 
 from evenhand.arguments import as_float, real, yes_or_no
 from evenhand.errors import ArgumentError, Wording, expected, expected_one_of
+from evenhand.interventions.allocation_program import AllocationProgram, Plan, TrialNeeds
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.graph_tests import graph_tests, in_words, untested
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
-from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
 from evenhand.interventions.recommendation import EXACT, Recommendation, report
 from evenhand.interventions.rules import opened
 from evenhand.interventions.sensitivity import Sensitivity

@@ -16,10 +16,10 @@ import numpy as np
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, expected
+from evenhand.interventions.allocation_program import Phase, rounded
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
-from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
 from evenhand.interventions.recommendation import Ends, Recommendation, Status, never_given, of_more, report
 from evenhand.interventions.trial_tables import Allocation, counts_of, evidence_of, plan_frame, validate_size

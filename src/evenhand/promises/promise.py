@@ -49,7 +49,7 @@ from evenhand.promises.reading import (
 )
 from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
-from evenhand.promises.weighed import read_weighed, refuse_beside
+from evenhand.promises.weight_promises import read_weighed, refuse_beside
 from evenhand.protocol import Label
 from evenhand.registry import register
 

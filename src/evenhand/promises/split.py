@@ -48,7 +48,7 @@ from evenhand.errors import NOTHING, SharesError, Wording, expected
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
-from evenhand.promises.weighed import enough_for, unit_of
+from evenhand.promises.weight_promises import enough_for, unit_of
 
 Windows = dict[Any, Window]
 LONGER = 8

@@ -51,6 +51,7 @@ from evenhand.promises.rule_state import RuleState
 from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for, hears_among
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
+from evenhand.quotas.decision_weights import DecisionWeights
 from evenhand.quotas.pending_proposal import always, has_room, holds_proposals, with_pending_proposal
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import KernelProposer, PythonCalls, name_of
@@ -66,7 +67,6 @@ from evenhand.quotas.shadow_prices import (
     with_prices,
 )
 from evenhand.quotas.soft_caps import soft_rounds, why_hard
-from evenhand.quotas.weighed import DecisionWeights
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed

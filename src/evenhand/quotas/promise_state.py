@@ -45,7 +45,7 @@ from evenhand.promises.rule_arrays import NEVER_SOFT, rule_parameters, rule_stat
 from evenhand.promises.rule_arrays import look_work as composed_work
 from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.versions import among, changed, joined, without
-from evenhand.promises.weighed import parameters_of
+from evenhand.promises.weight_promises import parameters_of
 from evenhand.promises.weight_rule import grant_weighed, select_weighed, weight_state
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.deadlines import (

@@ -22,7 +22,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats, one_of, real, whole
 from evenhand.errors import ArgumentError, SharesError, expected
-from evenhand.kernels import random, sampling
+from evenhand.kernels import group_choice, random
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.parameters import locked
@@ -36,7 +36,7 @@ from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 
 WINDOW = 20
 """How many of a group's last accuracies the trend looks at."""
-TIES = {"random": sampling.RANDOM, "first": sampling.FIRST, "least": sampling.LEAST}
+TIES = {"random": group_choice.RANDOM, "first": group_choice.FIRST, "least": group_choice.LEAST}
 
 
 def mann_kendall(values: object) -> tuple[int, float, float]:
@@ -276,9 +276,9 @@ class OptimisticSampler(Sampler):
         yield cls(["u", "v"], bound="theory", vc_dimension=3, ties="first", seed=3), SyntheticModel1(instance="II")
 
 
-_largest = entry(sampling.largest)
+_largest = entry(group_choice.largest)
 _uniform = entry(random.uniform)
-_drawn = entry(sampling.drawn)
+_drawn = entry(group_choice.drawn)
 
 
 @register("sampling/epsilon-greedy", baseline=True)

@@ -20,10 +20,10 @@ from evenhand.protocol import Label
 from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
+from evenhand.studies.log.live_policy import LivePolicy
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Ask, Change, Forget, Operation, Tell, given_or_refusal
 from evenhand.studies.log.reader import Reader
-from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import Erasure
 from evenhand.studies.signing import sign_ticket, ticket_number
 from evenhand.studies.store.schema import STUDIES

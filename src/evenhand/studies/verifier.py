@@ -12,10 +12,10 @@ from evenhand.errors import ErasedError, EvenhandError, ReplayError, Unreachable
 from evenhand.learners.functions import not_repeated, stand_ins
 from evenhand.studies.log.chain import Birth, Entry
 from evenhand.studies.log.codec import Sealed, from_text
+from evenhand.studies.log.live_policy import LivePolicy
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import replay_entry
 from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
-from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.checkpoint import Count, mark_of
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES

@@ -14,9 +14,9 @@ from evenhand.display.progress import tracked
 from evenhand.errors import EvenhandError, RegistryError, StoreError, UnreachableError
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Birth, Entry, check_link
+from evenhand.studies.log.live_policy import LivePolicy
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import shown_key
-from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.proofs.verify import fits
 from evenhand.studies.statistics.checkpoint import Count
 from evenhand.studies.statistics.promise_check import PromiseCheck

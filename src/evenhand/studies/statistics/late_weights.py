@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.promise import Promise
-from evenhand.promises.weighed import unit_of
+from evenhand.promises.weight_promises import unit_of
 
 
 class LateWeights:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, expected
 from evenhand.promises.promise import Promise
-from evenhand.promises.weighed import most_of, unit_of
+from evenhand.promises.weight_promises import most_of, unit_of
 from evenhand.promises.weight_rule import enter_weight
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand import audit
 from evenhand.arguments import whole
-from evenhand.audit.sequences import BettingProcess, Book
+from evenhand.audit.confidence_sequences import BettingProcess, Book
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, expected
