@@ -41,7 +41,7 @@ def test_labels_come_as_a_data_frame(convert):
     [
         ("labels.txt", "", "the file is empty"),
         ("labels.csv", "name,label\na,1\n", "columns id and label"),
-        ("labels.csv", "id,label\nnobody,1\n", "row 2, item 'nobody': expected the id of an item"),
+        ("labels.csv", "id,label\nnobody,1\n", "row 1, item 'nobody': expected the id of an item"),
         ("labels.csv", "id,label\nitem 0,1\n", "nobody was asked to label it"),
         ("labels.csv", "id,label\nOPEN,cat\n", "labels of one type"),
         ("labels.csv", "id,label\nOPEN,1\nOPEN,0\n", "each item once"),
