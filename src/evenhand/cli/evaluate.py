@@ -247,8 +247,8 @@ def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.Data
 def _distribution(text: str) -> Any:
     """Return the distribution that a text or file says, None where it names a policy that learns."""
     if not is_table(text):
-        read = named_shares(text, "--policy")
-        return None if read is None else numbers_by_name(read, "--policy", "a probability in [0, 1]")
+        named = named_shares(text, "--policy") is not None
+        return numbers_by_name(text, "--policy", "a probability in [0, 1]") if named else None
     table = read_table(text, text=["arm", "position"])
     if not {"arm", "probability"} <= set(table.columns):
         got = [str(name) for name in table.columns]
@@ -283,7 +283,7 @@ def _model(text: str) -> Any:
         return dict(zip(column(table, "arm").tolist(), numbers(table, "reward", low=0.0, high=1.0), strict=True))
     if text and "=" not in text:
         raise ArgumentError(expected("--model", "logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", text))
-    return numbers_by_name(named_shares(text, "--model"), "--model", "a number in [0, 1]") if text else None
+    return numbers_by_name(text, "--model", "a number in [0, 1]") if text else None
 
 
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import quotas
-from evenhand.cli.inputs.inputs import limits_of, named_shares, numbers_by_name, numbers_of, shares_of
+from evenhand.cli.inputs.inputs import limits_of, means_of, shares_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
@@ -77,9 +77,8 @@ def price(
         given = read_table(log, text=[arm])
         arms = in_column_order(given, [arm], column(given, arm))
     else:
-        named = named_shares(means, "--means")
-        given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
-        arms = list(range(len(given))) if named is None else list(given)
+        given = means_of(means)
+        arms = list(given) if isinstance(given, dict) else list(range(len(given)))
     promised = promise_of(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
     found = quotas.price(promised, given, arm=arm, reward=reward)
     if json:

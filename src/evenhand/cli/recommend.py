@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.causal_data import fitted_model, model_in, show_answer
-from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_object
+from evenhand.cli.inputs.inputs import numbers_by_name, read_object
 from evenhand.cli.inputs.tables import is_table, read_texts
 from evenhand.cli.options import JSON, WRITTEN, Options
 from evenhand.cli.recommendation_report import show
@@ -207,7 +207,7 @@ def _problem(
         sensitive=asked["--sensitive"] if len(asked["--sensitive"]) > 1 else asked["--sensitive"][0],
         outcome=asked["--outcome"],
         candidates=study["candidates"],
-        values=numbers_by_name(named_shares(values, "--values"), "--values") if values else study.get("values"),
+        values=numbers_by_name(values, "--values") if values else study.get("values"),
         log=None if log is None or model.complete else read_texts(log),
         randomised=bool(randomised),
     )

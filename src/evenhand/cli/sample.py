@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli.inputs.empty_cells import without_empty_cells
-from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
+from evenhand.cli.inputs.inputs import names_of, numbers_by_name
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import answer, as_json, draw, folder, print_text, say_notes
@@ -79,7 +79,7 @@ def sample(
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
-    paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
+    paid = numbers_by_name(costs, "--costs") if costs else None
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "trend": trend}
     options |= {"seed": seed} | _classes(world, loss, multiclass, "--mixture" * mixture or "--reweighted" * reweighted)
     sampler = OptimisticSampler(world.groups, **options)

@@ -17,10 +17,8 @@ from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, w
 from evenhand.cli.inputs.inputs import (
     delay_of,
     limits_of,
-    named_shares,
+    means_of,
     names_of,
-    numbers_by_name,
-    numbers_of,
     settings_of,
     shares_of,
 )
@@ -195,7 +193,7 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
     if logged is not None:
         return quotas.LoggedArms(logged, arm=arm, reward=reward)
     if means and not name:
-        return quotas.BernoulliArms(_means(means))
+        return quotas.BernoulliArms(means_of(means))
     if not name:
         raise ArgumentError("WORLD: name a world or pass --data FILE; `evenhand list` shows the worlds")
     name, settings = settings_of(name, "WORLD")
@@ -206,16 +204,10 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
     if settings and not means:
         return cls(**settings)
     if cls is quotas.BernoulliArms:
-        return cls(_means(means or "0.7,0.5,0.4"))
+        return cls(means_of(means or "0.7,0.5,0.4"))
     if means:
         raise ArgumentError(expected("--means", "nothing together with a world with means of its own", means))
     return next(iter(cls._examples()))
-
-
-def _means(text: str) -> Any:
-    """Read 0.7,0.5,0.4 or a=0.7,b=0.5."""
-    named = named_shares(text, "--means") if "=" in text else None
-    return numbers_of(text, "--means") if named is None else numbers_by_name(named, "--means")
 
 
 def _prices(

@@ -151,17 +151,25 @@ def named_shares(text: str, option: str = "--shares", what: str = "SHARE") -> di
     return None
 
 
-def numbers_by_name(named: dict[str, Any] | None, option: str, what: str = "a number") -> dict[str, float]:
-    """Return what `named_shares` read as numbers, each of which is `what`.
+def numbers_by_name(text: str, option: str, what: str = "a number") -> dict[str, float]:
+    """Return what `named_shares` reads as numbers, each of which is `what`.
 
     Raises
     ------
     ArgumentError
         If one is no number, or nothing is named.
     """
+    named = named_shares(text, option)
     if named is None:
         raise ArgumentError(expected(option, "NAME=NUMBER,NAME=NUMBER", Wording("a value without names")))
     return {name: number_of(value, f"{option}, {name}", what) for name, value in named.items()}
+
+
+def means_of(text: str) -> list[float] | dict[Any, float]:
+    """Read the arms' mean rewards, 0.7,0.5,0.4, or by name as `named_shares` reads them."""
+    if named_shares(text, "--means") is not None:
+        return numbers_by_name(text, "--means")
+    return [number_of(part, "--means", "numbers separated by commas") for part in text.split(",")]
 
 
 def _with_points(frame: Any) -> Any:
@@ -241,7 +249,7 @@ def read_table_options(
     names = labels_in(header, "--header") if header else []
     if len({*map(str, names)} - {""}) < len(names):
         raise ArgumentError(expected("--header", "each name once, and none empty", header))
-    numbers = numbers_by_name(named_shares(values, "--values"), "--values") if values else {}
+    numbers = numbers_by_name(values, "--values") if values else {}
     if already := [text for text in numbers if NUMBER.fullmatch(text)]:
         raise ArgumentError(expected("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
     sure = (sep or None, decimal or None, encoding or None, format or None)
@@ -309,8 +317,3 @@ def setting_of(text: str) -> Any:
         numbers = [float(part.replace("_", "?")) for part in text.split(",")]  # 1_0 is a name
         return numbers if len(numbers) > 1 else numbers[0]
     return [word.strip() for word in text.split(",")] if "," in text else text
-
-
-def numbers_of(text: str, name: str) -> list[float]:
-    """Return a list of numbers such as 0.7,0.5,0.4."""
-    return [number_of(part, name, "numbers separated by commas") for part in text.split(",")]

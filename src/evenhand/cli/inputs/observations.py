@@ -166,8 +166,7 @@ def reward_of(text: str, several: bool = False) -> Any:
         value = text
     if several and value == text and "=" in text:  # a=1,b=0, or with blanks in the place of commas
         with suppress(ArgumentError):
-            named = named_shares(",".join(text.replace(",", " ").split()))
-            value = numbers_by_name(named, "REWARD")
+            value = numbers_by_name(",".join(text.replace(",", " ").split()), "REWARD")
     if value is None:
         return None
     numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]

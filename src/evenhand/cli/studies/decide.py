@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs import observations
-from evenhand.cli.inputs.inputs import labels_in, named_shares, numbers_by_name
+from evenhand.cli.inputs.inputs import labels_in, numbers_by_name
 from evenhand.cli.inputs.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
 from evenhand.cli.inputs.tables import read_texts
 from evenhand.cli.options import FORM, JSON, STORE, STUDY, WRITTEN, Options
@@ -66,7 +66,7 @@ def ask(
             if groups:
                 given["groups"] = groups_of(groups, running)
             if scores:
-                given["scores"] = numbers_by_name(named_shares(scores, "--scores"), "--scores")
+                given["scores"] = numbers_by_name(scores, "--scores")
             said = {"annotator": annotator, "weight": weight}
             return given | {name: value for name, value in said.items() if value is not None}
 
