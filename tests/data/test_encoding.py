@@ -105,7 +105,6 @@ def test_what_is_no_encoder_is_refused():
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (3, "frame: expected a pandas DataFrame"),
         (PEOPLE[["job"]], "'age'"),
         (PEOPLE.assign(age=[1.0, np.nan, 2.0]), "column 'age', row 2: the cell is empty"),
         (PEOPLE.assign(age=["x", "y", "z"]), "column 'age', row 1: expected finite numbers"),
