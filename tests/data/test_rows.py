@@ -304,7 +304,6 @@ def test_models_and_candidates_are_read_by_the_names_of_arms():
     true = valued(model=CHANCES)
     for same in (CHANCES[["b", "a"]], pl.DataFrame(CHANCES.to_dict("list"))):
         assert valued(model=same) == true
-    assert valued(model=CHANCES.to_numpy()) == true
     with pytest.raises(ArgumentError, match=r"model: expected one entry for each of \['a', 'b'\]"):
         valued(model=CHANCES.rename(columns={"a": "c"}))
 

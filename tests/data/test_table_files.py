@@ -19,17 +19,10 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.sampling.labelling.label_files import read_labels
 from evenhand.studies.files import read_csv
 from tests.cli.shell import answer, asked, call, refused
+from tests.cli.test_tables import write
 from tests.quotas.test_file_audit import same
 
-
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="t.csv", encoding="utf-8"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
-        return path
-
-    return written
+__all__ = ["write"]
 
 
 def test_text_is_read_exactly_as_written(write):
