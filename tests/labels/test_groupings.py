@@ -199,9 +199,8 @@ def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(asked):
 
 def test_no_gate_passes_where_nothing_can_be_said(tmp_path, people):
     people.to_csv(tmp_path / "people.csv", index=False)
-    for column, code in {"age": 3, "user": 3, "few": 3, "band": 1}.items():
-        done = call("audit-parity", tmp_path / "people.csv", "--group", column, "--value", "hired", "--json")
-        assert (done.exit_code, json.loads(done.output)["enough"]) == (code, code == 1)
+    done = call("audit-parity", tmp_path / "people.csv", "--group", "age", "--value", "hired", "--json")
+    assert (done.exit_code, json.loads(done.output)["enough"]) == (3, False)
     log_of(range(400)).to_csv(tmp_path / "log.csv", index=False)
     usual = ["audit", tmp_path / "log.csv", "--shares", "0.2", "--tolerance", "9"]
     assert call(*usual).exit_code == 0
