@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import OneHotEncoder
 
 import evenhand as eh
 from evenhand import Encoder
@@ -28,9 +30,6 @@ KINDS = {
 
 
 def column_transformer():
-    from sklearn.compose import ColumnTransformer
-    from sklearn.preprocessing import OneHotEncoder
-
     made = ColumnTransformer([("kinds", OneHotEncoder(), ["job"]), ("rest", "passthrough", ["age"])])
     return made.fit(PEOPLE)
 
@@ -89,24 +88,16 @@ def test_an_unseen_category_is_refused_by_name_or_ignored():
         policy.ask({"job": "none", "age": np.nan})
 
 
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        (3, "columns: expected a dict column -> its categories"),
-        ({}, "columns: expected a dict column -> its categories"),
-        (["job"], "columns: expected a dict column -> its categories"),
-        ({"job": []}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-        ({"job": "none"}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-        ({"job": ["a", "a"]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-        ({"job": ["True", "true"]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-        ({"job": [1, "1"]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-        ({"job": [0.5]}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-        ({"job": range(1001)}, r"columns\['job'\]: expected 1 to 1000 different categories"),
-    ],
-)
-def test_what_is_no_encoder_is_refused(columns, words):
-    with pytest.raises(ArgumentError, match=words):
-        Encoder(columns)
+@pytest.mark.parametrize("kinds", [[], "none", ["True", "true"], [1, "1"], [0.5], range(1001)], ids=repr)
+def test_what_are_no_categories_is_refused(kinds):
+    with pytest.raises(ArgumentError, match=r"columns\['job'\]: expected 1 to 1000 different categories"):
+        Encoder({"job": kinds})
+
+
+def test_what_is_no_encoder_is_refused():
+    for columns in ({}, ["job"]):
+        with pytest.raises(ArgumentError, match="columns: expected a dict column -> its categories"):
+            Encoder(columns)
     with pytest.raises(ArgumentError, match="unseen: expected one of 'refuse', 'ignore'"):
         Encoder(ENCODER, unseen="drop")
 
@@ -114,7 +105,6 @@ def test_what_is_no_encoder_is_refused(columns, words):
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (3, "frame: expected a pandas DataFrame"),
         (PEOPLE[["job"]], "'age'"),
         (PEOPLE.assign(age=[1.0, np.nan, 2.0]), "column 'age', row 2: the cell is empty"),
         (PEOPLE.assign(age=["x", "y", "z"]), "column 'age', row 1: expected finite numbers"),
@@ -206,18 +196,14 @@ def test_text_without_an_encoder_is_refused_with_the_line_that_mends_it():
 @pytest.mark.parametrize(
     ("policy", "encoder", "words"),
     [
-        (linear, 3, "encoder: expected an Encoder, or a fitted transformer of scikit-learn, got 3"),
-        (linear, Encoder, "encoder: expected an Encoder, or a fitted transformer"),
-        (linear, "ColumnTransformer", "call its fit"),
+        (linear, Encoder, "encoder: expected an Encoder, or a fitted transformer of scikit-learn"),
+        (linear, OneHotEncoder(), "call its fit"),
         (lambda: eh.learners.UCB1(arms=3), Encoder(ENCODER), "encoder: expected none: UCB1 sees no contexts"),
     ],
 )
 def test_what_cannot_encode_is_refused(policy, encoder, words):
-    from sklearn.preprocessing import OneHotEncoder
-
-    given = OneHotEncoder() if encoder == "ColumnTransformer" else encoder
     with pytest.raises(ArgumentError, match=words):
-        policy().encode_with(given)
+        policy().encode_with(encoder)
 
 
 def test_an_encoder_comes_before_the_first_contexts():
@@ -239,8 +225,6 @@ ONE_ROW = {
     "a Series without names": lambda: pd.Series(ROW),
     "a frame": lambda: pd.DataFrame([ROW], columns=["x", "y"], index=[7]),
     "polars": lambda: pl.DataFrame({"x": [0.2], "y": [0.4]}),
-    "pyarrow": lambda: pa.table({"x": [0.2], "y": [0.4]}),
-    "DuckDB": lambda: duckdb.sql("SELECT 0.2::DOUBLE AS x, 0.4::DOUBLE AS y"),
 }
 GROUPS = {"a": "f", "b": "m", "c": "m"}
 POLICIES = {
@@ -278,11 +262,7 @@ def test_one_row_tells_the_arms_of_one_regression_not_apart_and_is_refused(name,
 @pytest.mark.parametrize("contexts", [[0.1, 0.2, 0.3], np.zeros(3)])
 def test_as_many_numbers_as_arms_may_mean_either_and_are_refused(contexts):
     policy = TopInterval(GROUPS, seed=1)
-    with pytest.raises(
-        ContextError,
-        match=r"3 numbers, as many as arms.*\[\[\.\.\.\]\] for one row.*one number per "
-        r"arm",
-    ):
+    with pytest.raises(ContextError, match=r"3 numbers, as many as arms.*\[\[\.\.\.\]\] for one row.*one number per"):
         policy.ask(contexts)
     assert talk(policy, [contexts]) == talk(TopInterval(GROUPS, seed=1), [contexts] * 3)
     policy.ask(contexts)  # three numbers a row are known now

@@ -12,38 +12,18 @@ from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, ContextError, RewardError
 from evenhand.groups import NaiveFair, TopInterval
 from evenhand.learners import UCB1, Thompson
-from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
+from evenhand.quotas import FairLearn, FairUCB
 from evenhand.sampling import OptimisticSampler
 from evenhand.similarity import LipschitzUCB
 from tests.naming import named
 from tests.strategies import Stubborn
 
 NONE = [
-    True,
-    np.True_,
-    np.array(True),
-    "1",
-    np.str_("1"),
-    b"1",
-    None,
-    pd.NA,
-    pd.NaT,
-    1j,
-    np.complex128(1),
-    np.array(1j),
-    float("nan"),
-    float("inf"),
-    10**400,
-    -(10**400),
-    Decimal("nan"),
-    np.longdouble("1e4000"),
-    date(2026, 1, 1),
-    np.datetime64("2026-01-01"),
-    np.timedelta64(1, "s"),
-    pd.Timedelta(1, "s"),
-    np.array([1.0, 0.0]),
-    {},
-    object(),
+    *(True, np.True_, np.array(True), "1", b"1"),
+    *(1j, np.array(1j), np.array([1.0, 0.0]), {}),
+    *(None, pd.NA, float("nan"), Decimal("nan"), Decimal("snan")),
+    *(float("inf"), 10**400, -(10**400), np.longdouble("1e4000")),
+    *(date(2026, 1, 1), np.datetime64("2026-01-01"), np.timedelta64(1, "s")),
 ]
 """None of these is a finite number."""
 ROWS = [[0.4, 0.1], [0.2, 0.5]]
@@ -51,7 +31,6 @@ PAIR = {"a": "F", "b": "M"}
 POLICIES = {
     "FairUCB": (FairUCB([0.2, 0.2]), ()),
     "FairLearn over a Python learner": (FairLearn(Stubborn(0), [0.2, 0.2]), ()),
-    "DeadlineLearn": (DeadlineLearn(UCB1(), [0.2, 0.2]), ()),
     "Thompson": (Thompson(arms=2), ()),
     "TopInterval": (TopInterval(PAIR), (ROWS,)),
     "NaiveFair": (NaiveFair(PAIR), (ROWS,)),
@@ -79,18 +58,14 @@ def test_what_is_no_number_is_no_reward_and_no_index(policy, shown):
 
 TABLES = [
     [["1", "0"], ["0", "1"]],
-    [[1j, 0.0], [0.0, 1.0]],
     np.eye(2) + 0j,
     np.eye(2).astype("datetime64[D]"),
-    np.eye(2).astype("timedelta64[s]"),
     np.ma.masked_array(np.eye(2), mask=np.eye(2)),
-    np.eye(2).astype("V8"),
     np.eye(2) * np.longdouble("1e4000"),
     np.eye(2) * 1e200,
     [[10**400, 0.0], [0.0, 1.0]],
     [[None, 0.0], [0.0, 1.0]],
     [[1.0, 0.0], [1.0]],
-    pd.DataFrame({"x": ["1", "0"], "y": ["0", "1"]}),
     pd.DataFrame({"x": [pd.NA, 0], "y": [0, 1]}),
 ]
 

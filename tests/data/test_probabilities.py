@@ -57,8 +57,6 @@ def test_a_row_that_is_further_off_than_rounding_explains_is_wrong(seed, arms, d
         ([1 / 3, 1 / 3, 1 / 3 - 1e-4], True),
         ([0.06] * 18, True),
         ([0.0123, 0.988], False),
-        ([0.3333, 0.3333, 0.333], False),
-        ([0.3333, 0.3333, 0.332], True),
         ([0.9999, 0.0003, 1e-8], True),
         ([0.9999, 0.0002, 0.0], False),
         ([1.0, 0.02], True),
@@ -157,20 +155,6 @@ def test_every_door_refuses_what_rounding_does_not_explain(door, tmp_path):
     with pytest.raises(EvenhandError, match=r"0\.9899") as refusal:
         DOORS[door](WRONG, tmp_path)
     assert REFUSED in str(refusal.value)
-
-
-def test_rounded_chances_give_the_value_of_exact_ones():
-    random = np.random.default_rng(1)
-    chances = random.dirichlet([3, 3, 3], 600)
-    at = np.array([random.choice(3, p=row) for row in chances])
-    log = pd.DataFrame({"arm": np.array(list("abc"))[at], "r": (random.random(600) < 0.3) * 1})
-    policy, named = {"a": 0.5, "b": 0.5, "c": 0}, {a: f"p_{a}" for a in "abc"}
-    values = [
-        eh.evaluate(log.join(pd.DataFrame(rows, columns=list(named.values()))), policy, propensity=named, **COLUMNS)
-        for rows in (chances, chances.round(4))
-    ]
-    assert values[0].value == pytest.approx(values[1].value, abs=0.001)
-    assert [any("The chances of all arms miss" in note for note in one.notes) for one in values] == [False, True]
 
 
 def test_a_distribution_under_shares_may_be_rounded():

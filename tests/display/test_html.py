@@ -2,7 +2,7 @@
 
 import copy
 import re
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -20,44 +20,17 @@ from evenhand.similarity import LipschitzUCB, PairQueue
 
 EVIL = "<script>alert('x')</script>"
 POLICIES = {entry.name: entry.cls for entry in registry.entries("policy")}
-OPEN = {"br", "hr", "img", "input"}
-
-
-class Reader(HTMLParser):
-    """Reads HTML strictly: every element is closed in its turn."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tags, self.cells = [], [], []
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.cells.append(data)
-
-    @property
-    def text(self):
-        return " ".join(self.cells)
 
 
 def read(thing):
     html = thing._repr_html_()
-    reader = Reader(html)
-    names = {tag for tag, _ in reader.tags}
-    assert names <= {"div", "table", "caption", "strong", "thead", "tbody", "tr", "th", "td"}
-    assert all(attrs.get("scope") in ("row", "col") for tag, attrs in reader.tags if tag == "th")
+    card = ElementTree.fromstring(html)  # every element is closed in its turn
+    assert {one.tag for one in card.iter()} <= {"div", "table", "caption", "strong", "thead", "tbody", "tr", "th", "td"}
+    assert all(one.get("scope") in ("row", "col") for one in card.iter("th"))
     assert html.count("<caption") >= 1
     assert not re.search(r"background|color|https?://[^<]*\.(css|js|png)|<style|<script", html)
     assert isinstance(repr(thing), str)
-    return reader.text
+    return " ".join(card.itertext())
 
 
 def rows(thing):
@@ -74,29 +47,22 @@ def played(policy, world, rounds=3):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_is_shown_with_its_last_decision(name):
-    policy, world = examples(POLICIES[name])[0]
-    played(policy, world)
-    ticket = policy.ask(*world.observe())
-    text = read(policy)
-    assert ticket.reason in text
-    assert "open tickets 1" in text
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_showing_a_policy_leaves_no_trace(name):
+def test_every_policy_is_shown_with_its_last_decision_and_without_a_trace(name):
     policy, world = examples(POLICIES[name])[0]
     twin = copy.deepcopy(policy)
-    for begun in (False, True):
-        if begun:
-            for one in (policy, twin):
-                played(one, copy.deepcopy(world))
+    for rounds in (0, 3):
+        for one in (policy, twin):
+            played(one, copy.deepcopy(world), rounds)
         before = state_of(policy)
-        policy._repr_html_()
+        read(policy)
         assert state_of(policy) == before
     world.reset(9)
     shown = world.observe()
-    assert plain(policy.ask(*shown)) == plain(twin.ask(*shown))
+    ticket = policy.ask(*shown)
+    assert plain(ticket) == plain(twin.ask(*shown))
+    text = read(policy)
+    assert ticket.reason in text
+    assert "open tickets 1" in text
 
 
 def test_shares_and_counts_are_those_of_the_arms():
@@ -285,7 +251,6 @@ def test_text_says_what_html_says():
         (np.float64(0.123456), "0.1235"),
         (1_234_567.0, "1234567"),
         (float("inf"), "inf"),
-        (np.int64(7), "7"),
         (True, "yes"),
         ((), "none"),
         (("a", 2, 0.5), "a, 2, 0.5"),

@@ -121,7 +121,7 @@ def files(tmp_path, monkeypatch):
     table.assign(p_a=0.5, p_b=0.5).to_csv("drawn.csv", index=False)
     seen = pd.DataFrame({"sex": sex, "dose": np.where(rows // 2 % 2, "p", "q"), "cured": rows // 4 % 2})
     seen.to_csv("seen.csv", index=False)
-    (tmp_path / "candidates.json").write_text('{"as now": null, "always p": "p"}')
+    (tmp_path / "two.json").write_text('{"as now": null, "always p": "p"}')
     answer("new", "s.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3")
     answer("ask", "s.evenhand")
 
@@ -133,15 +133,9 @@ COMMANDS = {
     "audit-parity": (eh.audit.Parity, "log.csv --group sex"),
     "evaluate": (eh.evaluation.Evaluation, "log.csv -p a=0.5,b=0.5"),
     "effects": (eh.evaluation.Effects, "drawn.csv --control a --propensity p"),
-    "recommend": (
-        eh.interventions.Recommendation,
-        f"seen.csv {CAUSES} --candidates candidates.json --tolerance 0.1 --seed 1",
-    ),
+    "recommend": (eh.interventions.Recommendation, f"seen.csv {CAUSES} --candidates two.json --tolerance 0.1 --seed 1"),
     "sample": (eh.sampling.Sampler, "log.csv --group sex --label label --features x --budget 20 --seed 1"),
-    "label": (
-        eh.sampling.LabelQueue,
-        "log.csv --id id --group sex --features x --labels 0,1 --out labels.csv --seed 1",
-    ),
+    "label": (eh.sampling.LabelQueue, "log.csv --id id --group sex --features x --labels 0,1 --out out.csv --seed 1"),
     "show": (eh.quotas.FairUCB, "s.evenhand"),
     "verify": (Verification, "s.evenhand"),
     "simulate": (eh.learners.UCB1, "--means 0.5,0.4 -p ucb1 --rounds 50 --replications 1 --jobs 1 --seed 1"),

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.display.progress import ProgressBar, tracked
+from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError
 
 LOG = pd.DataFrame({"item": ["a", "b"] * 50, "click": [1.0, 0.0, 0.0, 0.0] * 25, "p": 0.5})
@@ -17,13 +17,6 @@ def test_a_terminal_shows_it_on_standard_error(capsys):
     assert said.out == ""
     assert "all [bold]rounds" in said.err
     assert "100%" in said.err
-
-
-def test_items_are_tracked_as_they_come(capsys):
-    assert list(tracked(iter("abc"), "letters", 3)) == ["a", "b", "c"]
-    assert "letters" in capsys.readouterr().err
-    assert list(tracked(iter("abc"), "letters", 3, shown=False)) == ["a", "b", "c"]
-    assert capsys.readouterr() == ("", "")
 
 
 def evaluate_distribution(shown):

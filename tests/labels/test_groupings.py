@@ -19,7 +19,7 @@ def people():
     """2,000 people: hired are 20 % of those under 40 and 60 % of the others."""
     random = np.random.default_rng(3)
     age = random.uniform(18, 70, 2000).round(1)
-    frame = pd.DataFrame({"age": age, "year": age.astype(int), "band": np.where(age < 40, "under 40", "40 on")})
+    frame = pd.DataFrame({"age": age, "band": np.where(age < 40, "under 40", "40 on")})
     frame["user"] = [f"u{i}" for i in range(2000)]
     frame["few"] = np.where(np.arange(2000) < 3, "few", "many")
     frame["hired"] = (random.random(2000) < np.where(age < 40, 0.2, 0.6)) * 1
@@ -49,7 +49,6 @@ def test_a_grouping_says_something_where_half_of_the_rows_can_be_judged():
     ("column", "enough", "words"),
     [
         ("age", False, "groups of 'age', with 100% of the rows, have too few rows to be compared closely"),
-        ("year", False, "53 of 53 groups of 'year'"),
         ("few", False, "2 of 2 groups of 'few'"),
         ("band", True, None),
     ],
@@ -59,7 +58,7 @@ def test_too_many_or_too_small_groups_are_not_said_to_be_alike(people, column, e
     assert found.enough is enough
     assert found.rejected is (column == "band")
     assert words in found.notes[0] if words else not found.notes
-    assert any(MERGE in note for note in found.notes) is (column in ("age", "user", "year"))
+    assert any(MERGE in note for note in found.notes) is (column == "age")
     assert found.groups["rows"].sum() == 2000
     assert ("too few rows" in str(found)) is not enough
 
@@ -103,8 +102,6 @@ def test_a_pool_of_too_many_groups_says_so_and_so_does_its_history(people):
     assert "groups of 'age', with 100% of the rows, have too few rows to train and to validate" in many.notes[0]
     history = eh.sampling.collect(eh.sampling.UniformSampler(many.groups, seed=0), many, rounds=2)
     assert history.attrs["notes"][0] == many.notes[0]
-    array = eh.sampling.ArrayPool(people[["hours"]].to_numpy(), people["hired"], group=people["user"])
-    assert array.notes[0].startswith("2,000 of 2,000 groups, with 100% of the rows")
 
 
 @pytest.fixture(scope="module")
@@ -190,14 +187,9 @@ def test_a_log_is_too_short_up_to_the_round_that_can_break_the_promise(promise, 
         assert ["too short" in " ".join(found.notes) for found in (worst, mild)] == [rounds < first] * 2
 
 
-@pytest.mark.parametrize(
-    "promise",
-    [{}, {"caps": {"a": 1}}],
-    ids=str,
-)
-@pytest.mark.parametrize("segment", [{}, {"segment": "where"}])
-def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(promise, segment):
-    found = eh.audit.promise(log_of(["x", "y"] * 50), arm="arm", shares={"a": 0, "b": 0}, **promise, **segment)
+@pytest.mark.parametrize("asked", [{}, {"caps": {"a": 1}}, {"caps": {"a": 1}, "segment": "where"}], ids=str)
+def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(asked):
+    found = eh.audit.promise(log_of(["x", "y"] * 50), arm="arm", shares={"a": 0, "b": 0}, **asked)
     assert (found.kept, found.enough) == (True, True)
     assert found.notes == ("Nothing is promised that could be broken, such as a share above 0.",)
 
@@ -207,9 +199,8 @@ def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(promise, 
 
 def test_no_gate_passes_where_nothing_can_be_said(tmp_path, people):
     people.to_csv(tmp_path / "people.csv", index=False)
-    for column, code in {"age": 3, "user": 3, "few": 3, "band": 1}.items():
-        done = call("audit-parity", tmp_path / "people.csv", "--group", column, "--value", "hired", "--json")
-        assert (done.exit_code, json.loads(done.output)["enough"]) == (code, code == 1)
+    done = call("audit-parity", tmp_path / "people.csv", "--group", "age", "--value", "hired", "--json")
+    assert (done.exit_code, json.loads(done.output)["enough"]) == (3, False)
     log_of(range(400)).to_csv(tmp_path / "log.csv", index=False)
     usual = ["audit", tmp_path / "log.csv", "--shares", "0.2", "--tolerance", "9"]
     assert call(*usual).exit_code == 0

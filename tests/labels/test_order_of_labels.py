@@ -3,13 +3,10 @@ all."""
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import evenhand as eh
@@ -37,12 +34,6 @@ def category(words, *, ordered=False):
     return pd.DataFrame({"arm": pd.Categorical(of_words(words), words, ordered=ordered)})
 
 
-def through_parquet(frame):
-    file = io.BytesIO()
-    frame.to_parquet(file)
-    return pq.read_table(io.BytesIO(file.getvalue()))
-
-
 def unused(words):
     return pd.DataFrame({"arm": pd.Categorical(of_words(words), [*words[:1], "never", *words[1:]])})
 
@@ -57,7 +48,6 @@ STATED = {
     "unused categories": unused,
     "enum of polars": enum,
     "arrow, from pandas": lambda words: pa.Table.from_pandas(category(words)),
-    "parquet": lambda words: through_parquet(category(words)),
 }
 SIZED = {
     "numbers": ([1, 2, 10], lambda words: pd.DataFrame({"arm": of_words(words)})),
@@ -66,7 +56,6 @@ SIZED = {
     "bands": (["under 5", "5 to under 25", "25 or more"], lambda words: pd.DataFrame({"arm": of_words(words)})),
     "intervals": (["(0, 5]", "(5, 25]", "(25, 100]"], lambda _: pd.DataFrame({"arm": cut})),
     "intervals as text": (["(0, 5]", "(5, 25]", "(25, 100]"], lambda words: pd.DataFrame({"arm": of_words(words)})),
-    "quantiles": (["(-0.001, 1.0]", "(1.0, 2.0]"], lambda words: pd.DataFrame({"arm": pd.qcut(CODES, 2)})),
 }
 UNSTATED = {
     "text": lambda words: pd.DataFrame({"arm": of_words(words)}),

