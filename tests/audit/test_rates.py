@@ -1,7 +1,6 @@
 """Rates of groups, and their ratios to the best group's: the four-fifths rule and the table of Local Law 144."""
 
 import itertools
-import json
 import math
 from itertools import product
 
@@ -17,7 +16,7 @@ from evenhand.audit.ratios import ends_to_best, evidence, evidence_below, koopma
 from evenhand.audit.sequences import BETS
 from evenhand.errors import TableError
 from evenhand.plots.style import figure
-from tests.cli.shell import call, cells
+from tests.cli.shell import answer, as_json, cells, refused
 from tests.fuzzing import many, most
 
 
@@ -202,16 +201,13 @@ def test_what_has_no_ratio_is_refused(frame, settings, words):
 def test_the_command_prints_the_ratios(tmp_path):
     CALLBACKS.assign(race=["black", ""] * 2435).to_csv(tmp_path / "ads.csv", index=False)
     path, given = tmp_path / "ads.csv", ("--group", "race", "--value", "hired", "--rates")
-    assert "column 'race': expected at least two groups" in str(call("audit-parity", path, *given).exception)
+    refused(TableError, "column 'race': expected at least two groups", "audit-parity", path, *given)
     CALLBACKS.to_csv(path, index=False)
-    done = call("audit-parity", path, *given)
-    assert done.exit_code == 0
-    black, white = cells(done.output)
+    black, white = cells(answer("audit-parity", path, *given))
     assert black[:5] == ["black", "2,435", "157", "6.4%", "0.668"]
     assert black[5:] == ["not shown to be either", "0.550 to 0.811", "0.439 to 1.000"]
     assert white == ["white", "2,435", "235", "9.7%", "1.000", "reference", "-", "-"], "not judged against itself"
-    body = json.loads(call("audit-parity", path, *given, "--json").output)
-    assert body["groups"][0]["where"] == "not shown to be either"
+    assert as_json("audit-parity", path, *given)["groups"][0]["where"] == "not shown to be either"
 
 
 # ---------------------------------------------------------------------- bets on the ratio of two rates
@@ -284,7 +280,7 @@ def test_any_number_of_looks_is_said_for_ones_and_zeros_alone(tmp_path):
         assert "low" not in other.groups
         assert "again and again" not in str(other)
     frame.to_csv(tmp_path / "hired.csv", index=False)
-    assert call("audit-parity", tmp_path / "hired.csv", "--group", "race", "--value", "hired", "--rates").exit_code == 1
+    answer("audit-parity", tmp_path / "hired.csv", "--group", "race", "--value", "hired", "--rates", code=1)
 
 
 def test_a_rate_of_zero_by_units_counts_each_unit_as_one_row():

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 import xarray as xr
 
 import evenhand as eh
@@ -63,10 +62,6 @@ def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):
     assert "FAILED: Broken breaks the contract" in as_json("check", "quotas/broken", code=1)[0]["outcome"]
 
 
-def test_check_of_an_unknown_name_is_refused():
-    refused("no entry is named 'quotas/nothing'", "check", "quotas/nothing")
-
-
 # ---------------------------------------------------------------------------- audit
 
 
@@ -103,17 +98,9 @@ def test_an_audit_writes_its_files(log):
     assert pd.read_csv("out/audit.csv")["pulls"].tolist() == [14, 10]
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments", "words"),
-    [
-        ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
-        ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: expected ARM=SHARE"),
-        ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: expected one of"),
-    ],
-    ids=named,
-)
-def test_input_that_cannot_be_audited_is_refused(text, arguments, words):
-    refused(words, "audit", written("bad.csv", text), "--arm", "item", *arguments)
+def test_input_that_cannot_be_audited_is_refused(log):
+    refused("--shares: expected ARM=SHARE", "audit", log, "--arm", "item", "--shares", "a=0.5,z=0.1,")
+    refused("order: expected one of", "audit", log, "--arm", "item", "--shares", "0.1", "--order", "nine")
 
 
 def written(name, text):
@@ -267,12 +254,8 @@ def test_simulate_writes_its_files(log):
     assert "; fair-ucb: FairUCB(shares={'a': 3/10 'b': 3/10} tolerance=0.0 " in made
     assert f"; evenhand {eh.__version__}; " in made
     assert about["data"] == "log.parquet"
-    cost, each = pd.read_csv(out / "cost.csv"), history.regret.isel(round=-1) / 300
-    apart = (each.sel(policy="fair-ucb") - each.sel(policy="ucb1")).values
-    wide = scipy.stats.t.ppf(0.975, 1) * scipy.stats.sem(apart)
+    cost = pd.read_csv(out / "cost.csv")
     assert cost[["policy", "against"]].to_numpy().tolist() == [["fair-ucb", "ucb1"], ["ucb1", "ucb1"]]
-    ends = [apart.mean(), apart.mean() - wide, apart.mean() + wide]
-    np.testing.assert_allclose(cost[["mean", "low", "high"]].to_numpy(), [ends, [0, 0, 0]], atol=1e-12)
     assert {*cost["made_with"]} == {*means["made_with"]}
     refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
 
@@ -301,10 +284,11 @@ def test_each_policy_over_a_learner_has_its_own_cost_and_price():
         ["fair-ucb", "fair-learn+thompson"],
         ["deadline-learn:tolerance=9"],
     ]
-    table = pd.read_csv("cost.csv").set_index(["policy", "against"])["mean"]
+    table = pd.read_csv("cost.csv").set_index(["policy", "against"])
     assert [*table.index] == [(name, learner) for learner in ("ucb1", "thompson") for name in named]
     for cost in body["costs"]:
-        assert table[cost["policy"], cost["learner"]] == pytest.approx(cost["cost"])
+        ends = table.loc[(cost["policy"], cost["learner"]), ["mean", "low", "high"]]
+        assert ends.tolist() == pytest.approx([cost["cost"], cost["low"], cost["high"]])
     said = " ".join(answer("simulate", *given).split())
     assert "Promised by fair-ucb, fair-learn+thompson: " in said
     assert "Promised by deadline-learn:tolerance=9: " in said
@@ -328,7 +312,6 @@ def test_worlds_and_policies_take_settings_by_name():
     [
         (["quotas/nothing"], "no world is named 'quotas/nothing'"),
         ([], "WORLD: name a world or pass --data FILE"),
-        (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
         (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "only 'ucb1', which takes no learner"),
         (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: expected numbers from 0 to 1, got 'nan'"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps shares"),
@@ -378,8 +361,6 @@ def test_a_reader_who_leaves_changes_nothing(log):
     ("named", "arguments"),
     [
         ("--shares", ["simulate", "quotas/bernoulli-arms", "--shares", ""]),
-        ("--out", ["simulate", "quotas/bernoulli-arms", "--out", ""]),
-        ("--shares", ["audit", "log.csv", "--shares", ""]),
         ("--key", ["ask", "store.evenhand", "--key", ""]),
         ("argument 2", ["tell", "store.evenhand", ""]),
     ],
