@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.metrics import demographic_parity_ratio
-from scipy.optimize import minimize_scalar
-from scipy.stats import binom, chi2, t
+from scipy.stats import binom, t
 
 import evenhand as eh
 from evenhand.audit.ratios import ends_to_best, evidence, evidence_below, koopman
@@ -139,23 +138,12 @@ def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
 
 
 def test_the_ratio_of_a_group_that_is_not_the_best_may_be_above_1():
-    """The ends of the interval are where Pearson's statistic, with the rates found by a search, is at its quantile."""
+    """The lower end is that of its ratio to "b"; the upper one has half the level, as either of two may be best."""
     frame = hires({"a": (500, 200), "b": (480, 240), "c": (10, 8)})
     small = rates_of(frame).groups.iloc[2]
-
-    def statistic(ratio, counts):
-        (x, n), (y, m) = counts
-
-        def likelihood(rate):
-            return -binom.logpmf(x, n, ratio * rate) - binom.logpmf(y, m, rate)
-
-        rate = minimize_scalar(likelihood, bounds=(0, min(1, 1 / ratio)), method="bounded", options={"xatol": 1e-10}).x
-        expected = ((x, n, ratio * rate), (y, m, rate))
-        return sum((k - size * p) ** 2 / (size * p * (1 - p)) for k, size, p in expected)
-
     assert (small["ratio"], small["once_high"] > small["ratio"] > 1) == (pytest.approx(1.6), True)
-    assert statistic(small["once_low"], ((8, 10), (240, 480))) == pytest.approx(chi2.isf(0.05, 1), rel=1e-3)
-    assert statistic(small["once_high"], ((8, 10), (240, 480))) == pytest.approx(chi2.isf(0.025, 1), rel=1e-3)
+    ends = koopman(8, 10, 240, 480, 0.05)[0], koopman(8, 10, 240, 480, 0.025)[1]
+    assert (small["once_low"], small["once_high"]) == pytest.approx(ends, rel=1e-4)
     assert small["low"] < small["once_low"] < 1.6 < small["once_high"] < small["high"]
     by_unit = rates_of(frame.assign(ad=frame.index), unit="ad").groups.iloc[2]
     assert by_unit["once_low"] < 1.6 < by_unit["once_high"]
@@ -187,7 +175,6 @@ def test_bounds_are_the_extremes_over_all_groups_that_unknown_rows_may_be_of():
         (hires({None: (9, 3)}), {}, "column 'race': expected at least two groups, got 'empty cells only'"),
         (CALLBACKS, {"group": "sex"}, "group: expected one of the columns"),
         (CALLBACKS, {"value": ["hired"]}, "expected the name of a column, got 'list'"),
-        (CALLBACKS, {"unit": "ad"}, "unit: expected one of the columns"),
         (CALLBACKS, {"unit": "race"}, "unit: expected columns that have no other use, got 'race'; it is the group"),
         (CALLBACKS, {"group": ["race", "hired"]}, "group: expected columns that have no other use, got 'hired'"),
         (hires({"a": (300, 0), "b": (300, 0), "c": (2, 2)}), {}, "expected a group with 2 % of the rows and a rate"),

@@ -13,10 +13,9 @@ import pytest
 import xarray as xr
 
 import evenhand as eh
-from evenhand.cli import main
 from evenhand.errors import EvenhandError
 from tests.cli import shell
-from tests.cli.shell import answer, as_json, call, cells, evenhand
+from tests.cli.shell import answer, as_json, call, cells, evenhand, exit_code
 from tests.naming import named
 
 SMALL = ["--rounds", "300", "--replications", "2", "--seed", "4", "--jobs", "1"]
@@ -337,9 +336,7 @@ def test_a_crash_and_an_interruption_are_no_answer(raised, code, monkeypatch, ca
         raise raised
 
     monkeypatch.setattr("evenhand.cli.app", fails)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == code
+    assert exit_code(monkeypatch) == code
     assert ("Traceback" in capsys.readouterr().err) == (code == 70)
 
 

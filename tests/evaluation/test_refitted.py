@@ -118,7 +118,6 @@ def test_where_no_reward_differs_an_estimator_plays_at_random():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: Refitted(3), ArgumentError, "fit: expected a function of rows that returns a policy"),
         (lambda: Refitted(LogisticRegression), ArgumentError, "fit: expected a function of rows"),
         (lambda: Refitted(best, blocks=1), ArgumentError, "blocks: expected a whole number >= 2"),
         (lambda: Refitted(lambda rows: 1 / 0), ModelError, "policy: fitting it to the first 200 rows failed: division"),
