@@ -61,6 +61,10 @@ def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):
     assert "FAILED: Broken breaks the contract" in as_json("check", "quotas/broken", code=1)[0]["outcome"]
 
 
+def test_check_of_an_unknown_name_is_refused():
+    refused("no entry is named 'quotas/nothing'", "check", "quotas/nothing")
+
+
 # ---------------------------------------------------------------------------- audit
 
 
