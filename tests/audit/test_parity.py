@@ -1,6 +1,5 @@
 """Whether groups have the same mean: a test that may be looked at any time, on a log, a command line and a study."""
 
-import json
 import re
 
 import numpy as np
@@ -14,7 +13,7 @@ from evenhand.audit.gaps import Gap, wealth_of
 from evenhand.errors import ArgumentError, TableError
 from evenhand.studies import Study
 from evenhand.studies.statistics.gauges import gauges_of
-from tests.cli.shell import call, refused
+from tests.cli.shell import answer, as_json, refused
 from tests.fuzzing import many, most
 
 ROWS = {"group": ["a", "b"], "reward": [0, 1]}
@@ -49,9 +48,8 @@ def test_groups_that_differ_are_found(tmp_path):
     assert sum(one.low <= -0.3 <= one.high for one in found) >= 35
     assert all(one.low < one.high < 0 for one in found)
     log_of(0, (0.2, 0.5)).to_csv(tmp_path / "log.csv", index=False)
-    done = call("audit-parity", tmp_path / "log.csv")
-    assert done.exit_code == 1
-    assert "first shown after row" in " ".join(done.output.split())
+    said = answer("audit-parity", tmp_path / "log.csv", code=1)
+    assert "first shown after row" in " ".join(said.split())
 
 
 def test_the_wealth_is_that_of_the_definition():
@@ -125,9 +123,7 @@ def test_a_log_of_which_few_rows_can_be_compared_says_so(tmp_path, groups, enoug
     found = parity_of(log)
     assert (found.enough, bool(found.notes)) == (enough, noted)
     log.to_csv(tmp_path / "log.csv", index=False)
-    done = call("audit-parity", tmp_path / "log.csv")
-    assert done.exit_code == (0 if enough else 3)
-    words = " ".join(done.output.split())
+    words = " ".join(answer("audit-parity", tmp_path / "log.csv", code=0 if enough else 3).split())
     assert ("too few rows could be compared" in words) is not enough
     assert ("sorted by group" in words) is noted
 
@@ -144,8 +140,8 @@ def test_combinations_of_columns_are_groups(tmp_path):
     found = eh.audit.parity(log, group=["sex", "old"], value="reward")
     assert found.groups["group"].tolist() == ["0 & 0", "0 & 1", "1 & 0", "1 & 1"]
     log.to_csv(tmp_path / "log.csv", index=False)
-    done = call("audit-parity", tmp_path / "log.csv", "--group", "sex,old", "--json")
-    assert [row["group"] for row in json.loads(done.output)["groups"]] == found.groups["group"].tolist()
+    body = as_json("audit-parity", tmp_path / "log.csv", "--group", "sex,old")
+    assert [row["group"] for row in body["groups"]] == found.groups["group"].tolist()
     with pytest.raises(TableError, match="group: expected columns that have no other use, got 'sex'"):
         eh.audit.parity(log, group=["sex", "sex"], value="reward")
 
@@ -203,7 +199,7 @@ def test_a_tiny_group_far_away_does_not_hide_the_groups_that_differ(tmp_path):
     assert np.isinf(found.groups["once_low"]).tolist() == [False, False, False, True]
     assert found.notes == ("1 of 4 groups, with under 1% of the rows, have too few rows to be compared closely: 3.",)
     log.to_csv(tmp_path / "log.csv", index=False)
-    assert call("audit-parity", tmp_path / "log.csv").exit_code == 1
+    answer("audit-parity", tmp_path / "log.csv", code=1)
 
 
 def test_the_one_look_at_rates_is_of_a_group_that_it_shows_to_differ():
@@ -411,8 +407,8 @@ def test_the_shell_names_the_people_too(tmp_path):
     path, frame = tmp_path / "log.csv", people(1, mixed=True)
     frame.to_csv(path, index=False)
     words = "audit-parity", path, "--group", "g", "--value", "y", "--seed", "3", "--unit", "user"
-    assert re.search(r"its units\s+\(user\)\s+are\s+independent", call(*words).output)
+    assert re.search(r"its units\s+\(user\)\s+are\s+independent", answer(*words, code=3))
     found = eh.audit.parity(frame, group="g", value="y", unit="user", seed=3)
-    body = json.loads(call(*words, "--json").output)
+    body = as_json(*words, code=3)
     assert (body["unit"], body["low"], body["notes"]) == ("user", found.low, list(found.notes))
     refused(TableError, "who", *words[:-1], "who")

@@ -1,7 +1,6 @@
 """The gap between similar people: what of a difference the features explain, and how sure the rest is."""
 
 import html
-import json
 import re
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from evenhand.audit.similar import SimilarGap
 from evenhand.display.digits import with_signs
 from evenhand.errors import TableError
 from evenhand.plots.style import figure
-from tests.cli.shell import call, cells, refused
+from tests.cli.shell import answer, call, cells, refused
 from tests.fuzzing import many, most
 
 
@@ -207,7 +206,7 @@ def test_a_side_of_equal_values_leaves_one_look_without_an_interval(tmp_path):
     by_unit = eh.audit.parity(twice.assign(who=[*range(42)] * 2), group="g", value="y", unit="who")
     assert (by_unit.once_low, by_unit.once_high) == (-np.inf, np.inf)
     frame.to_csv(tmp_path / "two.csv", index=False)
-    assert call("audit-parity", tmp_path / "two.csv", "--group", "g", "--value", "y").exit_code == 3
+    answer("audit-parity", tmp_path / "two.csv", "--group", "g", "--value", "y", code=3)
 
 
 def test_groups_that_are_written_alike_are_noted():
@@ -239,48 +238,48 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
     frame.to_csv(tmp_path / "staff.csv", index=False)
     asked = ("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "salary", "--given", "years,rank")
     (found,) = gaps_of(pd.read_csv(tmp_path / "staff.csv"))
-    ((*_, difference, explained, gap, _, average, _, interval), _) = cells(call(*asked).output)
+    ((*_, difference, explained, gap, _, average, _, interval), _) = cells(answer(*asked, code=1))
     numbers = [found.difference, found.explained, found.gap, found.at_average]
     assert [difference, explained, gap, average] == with_signs(*numbers)
     assert interval == " to ".join(with_signs(found.low, found.high))
     assert [float(one) for one in with_signs(*numbers)] == pytest.approx(numbers, rel=0.01)
 
 
+FIVE = staff(5)
+WOMEN, MEN = (FIVE[FIVE["sex"] == sex] for sex in "FM")
+
+
 @pytest.mark.parametrize(
-    ("change", "settings", "words"),
+    ("frame", "settings", "words"),
     [
         (
-            lambda f: f.assign(gender=f["sex"].map({"F": "f", "M": "m"})),
+            FIVE.assign(gender=FIVE["sex"].str.lower()),
             {"given": ["years", "gender"]},
             "given: expected some that vary within a group, got 'gender'; 'gender' is 'F' under another name",
         ),
-        (lambda f: f, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
-        (lambda f: f[f["sex"] == "M"].assign(rank="Prof"), {}, "column 'sex': expected at least two groups"),
+        (FIVE, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
+        (MEN.assign(rank="Prof"), {}, "column 'sex': expected at least two groups"),
+        (pd.concat([WOMEN[:3], MEN]), {}, "two rows more in each group than columns, got .3 columns for 3 rows of 'F'"),
         (
-            lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]),
-            {},
-            "given: expected two rows more in each group than columns, got .3 columns for 3 rows of 'F'",
-        ),
-        (
-            lambda f: pd.concat([f[f["sex"] == sex].head(4) for sex in "FM"]),
+            pd.concat([WOMEN[:4], MEN[:4]]),
             {"given": ["years", "rank", "ad"]},
             "given: expected two rows more in each group than columns, got .* columns for 4 rows of 'F'",
         ),
         (
-            lambda f: f.assign(ad=np.where(f["rank"] == "Prof", 1000, f.index)),
+            FIVE.assign(ad=np.where(FIVE["rank"] == "Prof", 1000, FIVE.index)),
             {"unit": "ad"},
             r"unit: expected at least two units on each side that .*, got .only the one of row \d+ for some feature",
         ),
         (
-            lambda f: f.assign(bonus=(f["salary"] / 7).round(2)),
+            FIVE.assign(bonus=(FIVE["salary"] / 7).round(2)),
             {"given": ["rank", "bonus", "years"]},
             r"value open, got \['bonus'\]; bonus determines the value, so that nothing is left to explain",
         ),
     ],
 )
-def test_what_cannot_be_answered_is_refused_by_name(change, settings, words):
+def test_what_cannot_be_answered_is_refused_by_name(frame, settings, words):
     with pytest.raises(TableError, match=words):
-        gaps_of(change(staff(5)), **settings)
+        gaps_of(frame, **settings)
 
 
 def test_a_side_without_any_chance_leaves_the_gap_without_an_interval(tmp_path):
@@ -296,9 +295,8 @@ def test_a_side_without_any_chance_leaves_the_gap_without_an_interval(tmp_path):
     bars = eh.plots.plot_parity(found, ax=figure()[1]).collections[0].get_segments()
     assert len(bars[-1]) == 0 or np.isnan(bars[-1]).any(), "a gap without an interval is drawn without one"
     frame.to_csv(tmp_path / "staff.csv", index=False)
-    done = call("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "hired", "--given", "years")
-    assert done.exit_code == 3
-    assert ["interval of the gap", "not known", "-"] in cells(done.output)
+    asked = ("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "hired", "--given", "years")
+    assert ["interval of the gap", "not known", "-"] in cells(answer(*asked, code=3))
     with pytest.raises(TableError, match="features: expected some that leave a part of the records to chance"):
         eh.groups.choose(frame, group="sex", reward="hired", features=["years"], places=3)
 
@@ -319,24 +317,22 @@ def test_both_commands_say_the_same_sentence(tmp_path):
     staff(7).to_csv(tmp_path / "staff.csv", index=False)
     path, given = tmp_path / "staff.csv", "years,rank"
     asked = ("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given)
-    parity = call(*asked)
     drawn = ("--rounds", 5, "--replications", 1, "--seed", 1, "--jobs", 1)
-    simulated = call("simulate", "--data", path, "--group", "sex", "--reward", "salary", "--features", given, *drawn)
     (found,) = gaps_of(staff(7))
+    parity = answer(*asked, code=0 if found.low <= 0 <= found.high else 1)
+    simulated = answer("simulate", "--data", path, "--group", "sex", "--reward", "salary", "--features", given, *drawn)
     said = found.sentences("salary", 0.95)
-    assert all(said in " ".join(done.output.split()) for done in (parity, simulated))
-    assert "choose in each round between one random 'F' and one random 'M'" in " ".join(simulated.output.split())
-    assert parity.exit_code == (0 if found.low <= 0 <= found.high else 1)
-    assert f"{found.gap:,.0f}" in parity.output
-    assert json.loads(call(*asked, "--json").output)["similar"][0]["gap"] == pytest.approx(found.gap)
+    assert all(said in " ".join(printed.split()) for printed in (parity, simulated))
+    assert "choose in each round between one random 'F' and one random 'M'" in " ".join(simulated.split())
+    assert f"{found.gap:,.0f}" in parity
 
 
 def test_a_report_of_one_page_has_the_answer_a_picture_and_what_is_supposed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     staff(7).to_csv("staff.csv", index=False)
     given = ["--group", "sex", "--value", "salary", "--unit", "ad", "--given", "years,rank"]
-    done = call("audit-parity", "staff.csv", *given, "--out", "out")
-    assert "Written: out/report.html, out/groups.png, out/groups.csv" in " ".join(done.output.split())
+    printed = call("audit-parity", "staff.csv", *given, "--out", "out").output
+    assert "Written: out/report.html, out/groups.png, out/groups.csv" in " ".join(printed.split())
     found = eh.audit.parity(staff(7), group="sex", value="salary", given=["years", "rank"], unit="ad")
     page = html.unescape(Path("out/report.html").read_text())
     assert all(part in page for part in (found.finding(), found.supposed, *found.notes, "data:image/png;base64,"))
@@ -368,8 +364,6 @@ def test_the_picture_has_the_difference_its_parts_and_their_intervals():
         ({"day": "2026-01-02"}, ["--given", "day"], "or leave it out of --given"),
         ({"rank": "Prof"}, ["--given", "rank"], "--given: expected columns with at least two values"),
         ({"salary": 3}, ["--given", "years"], "--value: expected a column of values that differ"),
-        ({"sex": [0, 1] * 60}, ["--value", "sex"], "--group: expected columns that have no other use"),
-        ({}, ["--unit", "shop"], "--unit: expected one of the columns sex,"),
         ({}, ["--unit", "sex"], "--unit: expected columns that have no other use"),
     ],
 )

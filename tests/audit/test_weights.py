@@ -1,6 +1,5 @@
 """Audits by weight against an exact computation with fractions, row by row."""
 
-import json
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -12,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand.audit.weights import read_weights
 from evenhand.errors import ArgumentError, TableError
-from tests.cli.shell import call
+from tests.cli.shell import answer, as_json
 from tests.quotas.test_file_audit import same, written
 
 SHARES = {"a": "1/3", "b": "0.25", "c": 0}
@@ -184,18 +183,17 @@ def test_all_that_a_command_says_is_in_the_unit(tmp_path):
     asked = [tmp_path / "log.csv", *options.split()]
     owed = {"shares": {"a": 0.5, "b": 0.25, "c": 0}, "caps": {"c": 0.1}, "tolerance": 1.5}
     found = eh.audit.promise(frame, arm="arm", weight="cost", times="at", **owed)
-    told = call("audit", *asked, "--out", tmp_path / "out")
-    assert told.exit_code == 1
-    assert f"{float(frame['cost'].sum()):,.2f} cost" in told.stdout
-    assert f"by {found.amount(found.worst_shortfall)} after" in told.stdout
+    told = answer("audit", *asked, "--out", tmp_path / "out", code=1)
+    assert f"{float(frame['cost'].sum()):,.2f} cost" in told
+    assert f"by {found.amount(found.worst_shortfall)} after" in told
     assert found.amount(found.worst_shortfall).endswith(" cost")
-    assert "plays" not in told.stdout
-    body = json.loads(call("audit", *asked, "--json").stdout)
+    assert "plays" not in told
+    body = as_json("audit", *asked, code=1)
     assert (body["unit"], body["worst_shortfall"]) == ("cost", found.worst_shortfall)
     assert body["arms"][0]["weight"] == float(frame.loc[frame["arm"] == "a", "cost"].sum())
     sums = pd.read_csv(tmp_path / "out" / "audit.csv").set_index("arm")["weight"]
     assert sums["a"] == body["arms"][0]["weight"]
-    assert call("report", *asked, "--out", tmp_path / "report.html").exit_code == 1
+    answer("report", *asked, "--out", tmp_path / "report.html", code=1)
     page = (tmp_path / "report.html").read_text()
     assert "of the cost" in page
     assert "r times the sum of cost" in page

@@ -1,6 +1,5 @@
 """Since when and until when a promise was broken, in rounds and in times, and what is still due: against pandas."""
 
-import json
 import re
 from datetime import datetime
 from fractions import Fraction
@@ -13,8 +12,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, TableError
-from tests.cli.shell import call
+from evenhand.errors import ArgumentError, EvenhandError, TableError
+from tests.cli.shell import answer, as_json, refused
 
 SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
 
@@ -112,15 +111,13 @@ def test_the_command_gives_times_in_words_json_and_tables(tmp_path):
     log.to_csv(tmp_path / "log.csv", index=False)
     asked = ["audit", tmp_path / "log.csv", "--shares", "a=0.5,b=0.3,c=0.2", "--tolerance", "3", "--times", "at"]
     expected = eh.audit.promise(log, arm="arm", shares=SHARES, tolerance=3)
-    result = call(*asked, "--out", tmp_path / "out")
-    assert result.exit_code == 1
-    said = " ".join(result.output.split())
+    said = " ".join(answer(*asked, "--out", tmp_path / "out", code=1).split())
     assert (first := expected.first_violation) is not None
     assert f"first after row {first[0]} ({log['at'][first[0] - 1].replace('T', ' ')})" in said
     assert f"in {expected.stretches} stretches" in said
     told = pd.read_csv(tmp_path / "out" / "promises.csv")
     assert told["last_broken_at"][0] == log["at"][expected.last_violation - 1]
-    body = json.loads(call(*asked, "--json").output)
+    body = as_json(*asked, code=1)
     assert (body["stretches"], body["last_violation"]) == (expected.stretches, expected.last_violation)
     assert body["first_violation_at"] == log["at"][first[0] - 1]
 
@@ -131,8 +128,8 @@ def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path, monkeypatch
     log.to_csv("log.csv", index=False)
     shares = pd.DataFrame({"from": [1, 1, 1, 801], "arm": list("abca"), "share": [0.4, 0.0, 0.1, 0.45]})
     shares.to_csv("shares.csv", index=False)
-    asked = ("report", "log.csv", "--shares", "shares.csv", "--tolerance", "60", "--times", "at", "--json")
-    body = json.loads(call(*asked).stdout)
+    asked = ("report", "log.csv", "--shares", "shares.csv", "--tolerance", "60", "--times", "at")
+    body = as_json(*asked)
     expected = []
     owed = ("a", 0.4, 1, 800), ("c", 0.1, 1, None), ("a", 0.45, 801, None), ("b", None, 1, None)
     for arm, share, since, until in owed:
@@ -151,7 +148,7 @@ def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path, monkeypatch
 
 def test_a_log_of_one_row_is_one_decision(tmp_path):
     (tmp_path / "log.csv").write_text("arm\na\n")
-    said = " ".join(call("audit", str(tmp_path / "log.csv"), "--shares", "a=0.5,b=0.1").stdout.split())
+    said = " ".join(answer("audit", tmp_path / "log.csv", "--shares", "a=0.5,b=0.1").split())
     assert ": 1 decision " in said
     assert "the log is too short, 1 round." in said
     assert not re.search(r"\b(decisions|each of 1)\b", said)
@@ -267,21 +264,17 @@ def test_the_shell_counts_the_rows_of_a_period_and_says_whether_it_can_be_kept(t
     LOG.to_csv("log.csv", index=False)
     asked = ["log.csv", "--shares", "a=0.5,b=0.25", "--times", "at", "--since", "2026-11-03", "--until", "2026-11-04"]
     inside = LOG[(LOG["at"] >= "2026-11-03") & (LOG["at"] < "2026-11-05")]
-    body = json.loads(call("audit", *asked, "--by", "2026-11-08", "--json").stdout)
+    body = as_json("audit", *asked, "--by", "2026-11-08")
     assert body["rounds"] == len(inside) == 48
     assert body["outlook"]["by"] == "2026-11-09T00:00:00"
     assert body["outlook"]["due"][0]["had"] == (inside["arm"] == "a").sum()
     assert "Only the 48 of 240 rows from 2026-11-03" in body["notes"][-1]
-    kept = call("report", *asked, "--by", "2026-11-08")
-    assert kept.exit_code == 0
-    assert "The promise can still be kept before 2026-11-09 00:00 UTC" in kept.stdout
+    kept = answer("report", *asked, "--by", "2026-11-08")
+    assert "The promise can still be kept before 2026-11-09 00:00 UTC" in kept
     text = Path("report.html").read_text(encoding="utf-8")
     assert "By the end of the period" in text
     assert "still due" in text
-    late = call("audit", *asked, "--by", "50")
-    assert late.exit_code == 1
-    assert "The promise can no longer be kept by 50 rounds" in late.stdout
+    assert "The promise can no longer be kept by 50 rounds" in answer("audit", *asked, "--by", "50", code=1)
     for wrong in (["--times", "at", "--since", "2027-01-01"], ["--times", "at", "--until", "soon"]):
-        refused = call("audit", "log.csv", "--shares", "a=0.5", *wrong)
-        assert wrong[2] in str(refused.exception)
-    assert "--times" in str(call("audit", "log.csv", "--shares", "a=0.5", "--since", "2026-11-03").exception)
+        refused(EvenhandError, wrong[2], "audit", "log.csv", "--shares", "a=0.5", *wrong)
+    refused(EvenhandError, "--times", "audit", "log.csv", "--shares", "a=0.5", "--since", "2026-11-03")

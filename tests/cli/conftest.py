@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.studies import Ask, Study, Tell
 from tests.cli.shell import NEW, answer
+from tests.descriptions.test_policies import CSR, PROBLEM
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +38,8 @@ probability ( cured | dose ) { (low) 0.7, 0.3; (high) 0.1, 0.9; }
 def trial():
     """A store with a search whose model is a BIF file."""
     Path("model.bif").write_text(MODEL)
-    problem = {
-        "model": "model.bif",
-        "intervene": "dose",
-        "sensitive": "sex",
-        "outcome": "cured",
-        "candidates": {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]]},
-        "values": {"0": 0, "1": 1},
-    }
-    spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 600}
-    Path("search.json").write_text(json.dumps(spec))
+    problem = PROBLEM | {"model": "model.bif", "values": {"0": 0, "1": 1}}
+    Path("search.json").write_text(json.dumps(CSR | {"problem": problem}))
     answer("new", "trial.evenhand", "--spec", "search.json")
     return "trial.evenhand"
 

@@ -4,11 +4,12 @@ import json
 import subprocess
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
-from evenhand.cli import app
+from evenhand.cli import app, main
 
-__all__ = ["NEW", "answer", "as_json", "asked", "call", "cells", "evenhand", "refused"]
+__all__ = ["NEW", "answer", "as_json", "asked", "call", "cells", "evenhand", "exit_code", "refused"]
 
 NEW = ["-p", "fair-ucb", "--shares", "a=0.2,b=0.3"]
 
@@ -32,6 +33,14 @@ def ended(arguments, stdin, code):
     assert result.exit_code == code, result.output + repr(result.exception)
     assert not isinstance(result.exception, Exception), repr(result.exception)
     return result
+
+
+def exit_code(monkeypatch, *words):
+    """The exit code of the program itself, in this process."""
+    monkeypatch.setattr(sys, "argv", ["evenhand", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
 
 
 def refused(error, words, *arguments, stdin=None):

@@ -94,6 +94,7 @@ def test_an_option_that_says_nothing_beside_another_is_refused(command, option, 
     refused(ArgumentError, f"{option}: expected nothing together with {other}, got ", *typed(command, option, other))
 
 
+GROUPS = ("choose", "b.csv", "--group", "a", "--places", 2)
 LABEL = ("--id", "a", "--group", "a", "--features", "a", "--labels", "x,y")
 
 
@@ -102,10 +103,7 @@ LABEL = ("--id", "a", "--group", "a", "--features", "a", "--labels", "x,y")
     [
         (("choose", "log.csv", "--places", 2, "--out", "log.csv"), "--out: expected another place than that of TABLE"),
         (("choose", "log.csv", "--places", 2, "--out", "./log.csv"), "log.csv, which would be written over"),
-        (
-            ("choose", "b.csv", "--group", "a", "--applicants", "log.csv", "--places", 2, "--out", "log.csv"),
-            "than that of --applicants",
-        ),
+        ((*GROUPS, "--applicants", "log.csv", "--out", "log.csv"), "than that of --applicants"),
         (("audit-parity", "out/groups.csv", "--out", "out"), "than that of LOG, out/groups.csv, which"),
         (("audit", "log.csv", "out/groups.csv", "--shares", "0.1", "--out", "out"), "got 'out'"),
         (("label", "log.csv", *LABEL, "--tasks", "log.csv"), "--tasks: expected another place than that of"),

@@ -73,17 +73,11 @@ def test_arms_come_and_go_and_shares_change():
     assert "change): 0 0.1, 2 0.5, new 0.1." in shown
     assert "was kept at every round" in answer("verify", store)
     before = Study.open(store).log.sequence
-    refused(ArgumentError, "retired before", "retire", store, "1")
     refused(UnknownArmError, "one of", "retire", store, "z")
-    refused(SharesError, "what the other shares leave", "add", store, "more", "--share", "0.9")
-    refused(SharesError, "cap: expected a cap above 0", "add", store, "more", "--cap", "0")
     first = 'got 0.0; or say offers="all"; promise that first with evenhand change'
     refused(SharesError, first, "add", store, "more", "--share", "0.3", "--cap", "0.3")
-    refused(SharesError, "no arm 'z'", "change", store, "--shares", "z=1")
     refused(SharesError, "a share for each of the arms 0,2,new", "change", store, "--shares", "0.1,0.2")
-    refused(ArgumentError, "labels of the arms", "ask", store, "--available", "0,z")
     refused(ArgumentError, "as JSON", "ask", store, "--available", "[0")
-    refused(SharesError, "expected", "change", store, "--shares", "0=0.1")
     assert Study.open(store).log.sequence == before
     answer("change", store, "--shares", "0.1,1/2,0.2")
     assert "change): 0 0.1, 2 0.5, new 0.2." in answer("show", store)
@@ -108,8 +102,6 @@ def test_another_promise_of_a_file_says_everything():
     assert "was kept at every round" in answer("verify", store)
     before = Study.open(store).log.sequence
     refused(ArgumentError, "--shares: expected either --shares, --cap,", "change", store)
-    Path("next.toml").write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
-    refused(SharesError, "sum to", "change", store, "--promise", "next.toml")
     assert Study.open(store).log.sequence == before
 
 
@@ -153,9 +145,7 @@ def test_a_policy_that_cannot_change_says_so(store):
 def test_windows_sets_and_caps_from_a_file():
     made("arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
     asked("one", "--count", "30")
-    assert "The promise was kept at every round" in answer("show", "one")
     assert [row[-1] for row in cells(answer("show", "one"))[:3]] == ["1 in 4", "2 in 9", "-"]
-    assert "The promise was kept at every round." in answer("verify", "one")
     made("arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
     asked("one", "--study", "sets")
     shown = cells(answer("show", "one", "--study", "sets"))
@@ -163,13 +153,8 @@ def test_windows_sets_and_caps_from_a_file():
     assert shown[4][:3] == ["0 + 1", "1", "1"]
     table = "[promise]\nshares = {2 = 0.1}\nsets = [{arms = [0, 1], share = 0.5}]\n"
     made(f"arms = 4\n{table}", "--name", "table")
-    assert [row[3] for row in cells(answer("show", "one", "--study", "table"))] == [
-        "-",
-        "-",
-        "0.1",
-        "-",
-        "0.5",
-    ]
+    shown = cells(answer("show", "one", "--study", "table"))
+    assert [row[3] for row in shown] == ["-", "-", "0.1", "-", "0.5"]
     made("cap_tolerance = 2\n[shares]\na = 0.5\nb = 0\n[caps]\na = 0.6\n", "--name", "caps")
     assert [row[-1] for row in cells(answer("show", "one", "--study", "caps"))] == ["0.6", "-"]
 
@@ -197,7 +182,6 @@ def test_a_file_of_promises_stands_alone(file):
     new = ("new", "one", "--promise", file)
     refused(ArgumentError, "--promise", *new, "--policy", "fair-ucb")
     refused(ArgumentError, "--promise", *new, "--shares", "a=0.1")
-    refused(TableError, "no such file", "new", "one", "--promise", "none.toml")
     refused(TableError, ".: cannot be read: is a directory", *new[:-1], ".")
 
 
@@ -258,7 +242,7 @@ def test_a_file_that_begins_a_study_audits_a_log():
         assert as_json(*ask, code=0 if kept else 1)["kept"] is kept
 
 
-def test_offers_of_a_log_are_replayed():
+def test_offers_of_a_log_and_of_a_study_s_export_are_replayed():
     Path("slow.toml").write_text("[shares]\n0 = 0.5\n1 = 0\n2 = 0\n")
     rows = ["0,1,2;x", "1,2;y", ";x"] * 30
     Path("log.csv").write_text("available;place\n" + "\n".join(rows))
@@ -270,18 +254,10 @@ def test_offers_of_a_log_are_replayed():
     refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", "none.csv")
     answer("new", "s", "--promise", "slow.toml"), answer("ask", "s")
     answer("export", "s", "--out", "plain.csv")
+    answer("ask", "s", "--available", "1,2"), answer("export", "s", "--out", "own.csv")
+    assert as_json(*options[:-2], "--log", "own.csv")["rounds"] == 2
     nothing = "--log: none of its rounds has an offer; leave --log out"
     refused(ArgumentError, nothing, *options[:-2], "--log", "plain.csv")
-
-
-def test_a_study_is_replayed_from_its_export():
-    answer("new", "s", "--policy", "deadline-learn+ucb1", "--shares", "0=0.3,1=0.2,2=0", "--seed", "1")
-    for available in ("0,1", "0,1,2", "1,2"):
-        answer("ask", "s", "--available", available)
-    answer("export", "s", "--out", "log.csv")
-    start = (*SIMULATE, "-p", "deadline-learn", "--shares", "0=0.3,1=0.2")
-    body = as_json(*start, "--log", "log.csv", "--replications", "1")
-    assert (body["rounds"], body["policies"][0]["promise_kept"]) == (3, True)
 
 
 def test_rewards_come_late_in_a_simulation():

@@ -135,6 +135,3 @@ def test_each_auditor_gets_a_link_with_a_key_of_its_own(audited):
     listed = as_json("keys", "audit.evenhand")
     assert [one["note"] for one in listed] == ["audits audit, ann", "audits audit, bob"]
     assert all("audit" in str(one["studies"]) for one in listed)
-    alone = as_json(*AUDIT, "--store", "audit.evenhand", "--study", "second")
-    assert [one["auditor"] for one in alone["links"]] == [None]
-    assert parse_qs(alone["links"][0]["link"].partition("#")[2]).keys() == {"study", "key", "about"}

@@ -10,14 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 import xarray as xr
 
 import evenhand as eh
-from evenhand.cli import main
 from evenhand.errors import EvenhandError
 from tests.cli import shell
-from tests.cli.shell import answer, as_json, call, cells, evenhand
+from tests.cli.shell import answer, as_json, call, cells, evenhand, exit_code
 from tests.naming import named
 
 SMALL = ["--rounds", "300", "--replications", "2", "--seed", "4", "--jobs", "1"]
@@ -103,17 +101,9 @@ def test_an_audit_writes_its_files(log):
     assert pd.read_csv("out/audit.csv")["pulls"].tolist() == [14, 10]
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments", "words"),
-    [
-        ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
-        ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: expected ARM=SHARE"),
-        ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: expected one of"),
-    ],
-    ids=named,
-)
-def test_input_that_cannot_be_audited_is_refused(text, arguments, words):
-    refused(words, "audit", written("bad.csv", text), "--arm", "item", *arguments)
+def test_input_that_cannot_be_audited_is_refused(log):
+    refused("--shares: expected ARM=SHARE", "audit", log, "--arm", "item", "--shares", "a=0.5,z=0.1,")
+    refused("order: expected one of", "audit", log, "--arm", "item", "--shares", "0.1", "--order", "nine")
 
 
 def written(name, text):
@@ -267,12 +257,8 @@ def test_simulate_writes_its_files(log):
     assert "; fair-ucb: FairUCB(shares={'a': 3/10 'b': 3/10} tolerance=0.0 " in made
     assert f"; evenhand {eh.__version__}; " in made
     assert about["data"] == "log.parquet"
-    cost, each = pd.read_csv(out / "cost.csv"), history.regret.isel(round=-1) / 300
-    apart = (each.sel(policy="fair-ucb") - each.sel(policy="ucb1")).values
-    wide = scipy.stats.t.ppf(0.975, 1) * scipy.stats.sem(apart)
+    cost = pd.read_csv(out / "cost.csv")
     assert cost[["policy", "against"]].to_numpy().tolist() == [["fair-ucb", "ucb1"], ["ucb1", "ucb1"]]
-    ends = [apart.mean(), apart.mean() - wide, apart.mean() + wide]
-    np.testing.assert_allclose(cost[["mean", "low", "high"]].to_numpy(), [ends, [0, 0, 0]], atol=1e-12)
     assert {*cost["made_with"]} == {*means["made_with"]}
     refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
 
@@ -301,10 +287,11 @@ def test_each_policy_over_a_learner_has_its_own_cost_and_price():
         ["fair-ucb", "fair-learn+thompson"],
         ["deadline-learn:tolerance=9"],
     ]
-    table = pd.read_csv("cost.csv").set_index(["policy", "against"])["mean"]
+    table = pd.read_csv("cost.csv").set_index(["policy", "against"])
     assert [*table.index] == [(name, learner) for learner in ("ucb1", "thompson") for name in named]
     for cost in body["costs"]:
-        assert table[cost["policy"], cost["learner"]] == pytest.approx(cost["cost"])
+        ends = table.loc[(cost["policy"], cost["learner"]), ["mean", "low", "high"]]
+        assert ends.tolist() == pytest.approx([cost["cost"], cost["low"], cost["high"]])
     said = " ".join(answer("simulate", *given).split())
     assert "Promised by fair-ucb, fair-learn+thompson: " in said
     assert "Promised by deadline-learn:tolerance=9: " in said
@@ -328,7 +315,6 @@ def test_worlds_and_policies_take_settings_by_name():
     [
         (["quotas/nothing"], "no world is named 'quotas/nothing'"),
         ([], "WORLD: name a world or pass --data FILE"),
-        (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
         (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "only 'ucb1', which takes no learner"),
         (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: expected numbers from 0 to 1, got 'nan'"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps shares"),
@@ -354,9 +340,7 @@ def test_a_crash_and_an_interruption_are_no_answer(raised, code, monkeypatch, ca
         raise raised
 
     monkeypatch.setattr("evenhand.cli.app", fails)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == code
+    assert exit_code(monkeypatch) == code
     assert ("Traceback" in capsys.readouterr().err) == (code == 70)
 
 
@@ -378,8 +362,6 @@ def test_a_reader_who_leaves_changes_nothing(log):
     ("named", "arguments"),
     [
         ("--shares", ["simulate", "quotas/bernoulli-arms", "--shares", ""]),
-        ("--out", ["simulate", "quotas/bernoulli-arms", "--out", ""]),
-        ("--shares", ["audit", "log.csv", "--shares", ""]),
         ("--key", ["ask", "store.evenhand", "--key", ""]),
         ("argument 2", ["tell", "store.evenhand", ""]),
     ],

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, ContextError
+from evenhand.errors import ArgumentError
 from evenhand.quotas.quota_policy import BY_RULE
-from evenhand.studies.export import bandit_frame
 from tests.cli.shell import answer, as_json, refused
 
 FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
@@ -44,6 +43,7 @@ def test_changes_are_counted_and_what_they_cost_is_not_known_by_means():
     assert said in report
     assert said in shown
     assert "not known: the policy sees contexts" in report
+    assert "such as those in the column `given` of a study's log" in report
     assert BY_RULE not in report + shown
     assert "In the long run" not in report
 
@@ -116,24 +116,6 @@ def test_a_log_of_contexts_has_no_price_in_any_answer():
     _says_no_price("evaluate", "log.csv", "--cap", "0.3", "--rounds", 5, "--replays", 2)
 
 
-def test_a_lottery_over_contexts_is_replayed_with_the_promise_and_without_it():
-    """What a report says instead of a price can be done with the log of its study."""
-    random, learner = np.random.default_rng(6), eh.learners.LinUCB
-    with eh.Study.create("shop.evenhand", eh.quotas.DeadlineLearn(learner(), OWED, lottery=0.5, seed=1)) as study:
-        for _ in range(400):
-            decision = study.ask(random.random((4, 1)).tolist())
-            study.tell(decision, float(random.random() < 0.5))
-        log, rows = study.frame(), bandit_frame(study)
-    answer("report", "shop.evenhand")
-    assert "in the column `given`" in html.unescape(Path("report.html").read_text())
-    policies = {"kept": eh.quotas.DeadlineLearn(learner(), OWED), "free": learner()}
-    shown = np.array([given["contexts"] for given in log["given"]])
-    columns = {"arm": "arm", "reward": "reward", "propensity": "propensity"}
-    rows["arm"] = pd.Categorical(rows["arm"], list("abcd"))
-    found = eh.evaluate(rows, policies, **columns, contexts=shown, replays=2, stationary=True, seed=1)
-    assert found.differences["difference"].notna().all()
-
-
 def _says_no_price(*ask):
     found = as_json(*ask)
     price = found["price"] if "price" in found else found["prices"][0]
@@ -142,12 +124,8 @@ def _says_no_price(*ask):
     assert "the policy sees contexts" in price["notes"][0]
 
 
-def test_a_policy_of_contexts_is_evaluated_without_a_price():
+def test_a_price_of_arms_is_said_to_suppose_that_each_earns_the_same_for_everybody():
     arms = np.tile(list("ab"), 40)
     log = pd.DataFrame({"arm": arms, "reward": (np.arange(80) % 3 > 0) * 1.0, "age": np.arange(80) % 5})
     log.to_csv("log.csv", index=False)
-    ask = ("evaluate", "log.csv", "--shares", "0.3", "--rounds", 5, "--replays", 2)
-    assert as_json(*ask)["price"]["cost"] is not None
-    shared = (*ask, "--contexts", "age", "-p", "deadline-learn+learners/lin-ucb")
-    refused(ContextError, "with a row for each arm, got one row for all arms", *shared)
     assert "supposing that an arm earns the same for everybody" in answer("price", "log.csv", "--shares", "0.3")

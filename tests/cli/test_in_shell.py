@@ -1,6 +1,5 @@
 """What reaches the user of a shell is written as it is typed there, whatever door it comes through."""
 
-import json
 import pickle
 from pathlib import Path
 
@@ -31,6 +30,7 @@ VALUES = st.one_of(st.lists(LABELS, max_size=4), st.dictionaries(LABELS, st.floa
         ([], "none"),
         ([None, True, 0.5], "null,true,0.5"),
         ({"young": {"low": 1}}, '{"young": {"low": 1}}'),
+        ({"a": 1, ("b", "c"): 0.5}, "a=1,b,c=0.5"),
         (["one", "two"] * 15, "one,two," * 9 + "one,t..."),
         ("a, b", "'a, b'"),
         (Wording("a table of shape (3, 2)"), "a table of shape (3, 2)"),
@@ -129,6 +129,5 @@ def test_a_table_too_wide_for_the_terminal_has_a_row_for_each_column(capsys):
     assert [[cell.strip() for cell in line] for line in said] == [[names[n], str(n), str(n + 1)] for n in range(1, 9)]
 
 
-def test_labels_that_are_printed_as_json_stay_what_they_are():
-    assert json.loads(written("a,b")) == "a,b"
-    assert written({"a": 1, ("b", "c"): 0.5}) == "a=1,b,c=0.5"
+def test_a_label_that_would_be_read_as_two_is_printed_as_json():
+    assert written("a,b") == '"a,b"'

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
-from evenhand.cli import main
 from evenhand.cli.output import saved, visible
 from evenhand.plots.style import figure
-from tests.cli.shell import answer
+from tests.cli.shell import answer, exit_code
 
 
 def test_signs_that_the_fonts_lack_are_empty_boxes_in_a_picture_and_no_warning():
@@ -55,12 +54,9 @@ def test_a_label_cannot_clear_the_screen():
 def test_a_terminal_of_no_width_is_one_of_80_signs(words, width, monkeypatch, capsys):
     Path("log.csv").write_text("arm,reward\n" + "a,1\n" * 30 + "b,0\na,0\n" * 15)
     eh.Study.create("ads", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)).close()
-    monkeypatch.setattr("sys.argv", ["evenhand", *words.split()])
     said = []
     for columns in (width, "80"):
         monkeypatch.setenv("COLUMNS", columns)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said.append((ended.value.code, "".join(capsys.readouterr())))
+        said.append((exit_code(monkeypatch, *words.split()), "".join(capsys.readouterr())))
     assert said[0] == said[1]
     assert said[0][1].strip()

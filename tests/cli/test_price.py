@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, SharesError
+from evenhand.errors import ArgumentError, EvenhandError
 from tests.cli.shell import answer, as_json, call, cells, refused
 
 MEANS = {"a": 0.9, "b": 0.5, "c": 0.3}
@@ -55,16 +55,10 @@ def test_every_command_gives_the_price_that_scipy_finds():
     printed = " ".join(answer(*simulated).split())
     assert said in printed
     assert f"after learning from 120 rows. In the long run it is {cost:.2g} per round; " in printed
-    promise = eh.Promise({"a": 0, "b": 0.1, "c": 0.05}, caps={"a": 0.6})
-    with eh.Study.create("ads.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
-        for _ in range(60):
-            decision = study.ask()
-            study.tell(decision, MEANS[decision.arm])
-    for asked in (("log.csv", *promised, "--reward", "reward"), ("ads.evenhand",)):
-        call("report", *asked)
-        page = Path("report.html").read_text()
-        assert said in page
-        assert "It is the price once the best arms are known" in page
+    call("report", "log.csv", *promised, "--reward", "reward")
+    page = Path("report.html").read_text()
+    assert said in page
+    assert "It is the price once the best arms are known" in page
 
 
 @pytest.mark.parametrize("given", [["--propensity", '{"a": "p_a", "b": "p_b"}'], ["--propensity", "p"], []])
@@ -130,23 +124,17 @@ def test_a_list_of_shares_or_caps_is_that_of_the_arms_in_their_order(log):
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "said"),
+    ("words", "said"),
     [
-        ([], ArgumentError, "LOG: name a table of plays and rewards, or pass --means"),
-        (["--means", "0.5,0.4"], ArgumentError, "--shares: expected --shares, --cap, --window or --promise"),
-        (["--means", "0.5,x", *PROMISE], ArgumentError, "--means"),
-        (["--means", "0.9,0.5", "--shares", "0.6,0.6"], SharesError, "they sum to 1.2"),
-        (
-            ["--means", "0.9,0.5", "--shares", "0.3,0.2,0.1"],
-            SharesError,
-            "--shares: expected a share for each of the arms",
-        ),
-        (["--means", "a=1,b=0", "--shares", "d=0.1"], SharesError, "--shares: expected arms among"),
-        (["--means", "a=1,b=0", "--cap", "d=0.1"], SharesError, "d"),
+        ([], "LOG: name a table of plays and rewards, or pass --means"),
+        (["--means", "0.5,0.4"], "--shares: expected --shares, --cap, --window or --promise"),
+        (["--means", "0.5,x", *PROMISE], "--means"),
+        (["--means", "0.9,0.5", "--shares", "0.3,0.2,0.1"], "--shares: expected a share for each of the arms"),
+        (["--means", "a=1,b=0", "--shares", "d=0.1"], "--shares: expected arms among"),
     ],
 )
-def test_what_cannot_be_priced_is_refused(words, error, said):
-    refused(error, said, "price", *words)
+def test_what_cannot_be_priced_is_refused(words, said):
+    refused(EvenhandError, said, "price", *words)
 
 
 def test_a_log_that_says_too_little_of_an_arm_is_refused_and_beside_other_answers_only_said(log):

@@ -54,6 +54,10 @@ READING = {
 """Every command that reads a table, with the place of the file."""
 
 
+def reading(command, file):
+    return [file if one == "FILE" else one for one in READING[command]]
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The files that every case finds in its folder, made once."""
@@ -105,7 +109,7 @@ def test_every_command_that_reads_tables_is_tried():
 )
 def test_a_file_that_cannot_be_read_is_named_with_the_reason(command, kind):
     file, reason = FILES[kind]
-    words = refusal(command, *(file if one == "FILE" else one for one in READING[command]))
+    words = refusal(command, *reading(command, file))
     assert file in words
     if command in ("audit", "audit-parity", "evaluate", "simulate", "audit-pairs", "label", "sample"):
         assert re.search(reason, words), words
@@ -159,12 +163,7 @@ def test_an_option_that_was_left_out_is_said_to_be(arguments, option):
 
 BASES = {
     "simulate": ["--means", "0.5,0.4", "-p", "fair-ucb", "--shares", "0.1", "--rounds", "9", "--replications", "1"],
-    "audit": ["log.csv", "--shares", "0.1"],
-    "report": ["log.csv", "--shares", "0.1"],
-    "audit-parity": ["log.csv", "--group", "sex"],
-    "evaluate": ["log.csv", "-p", "a=0.5,b=0.5"],
-    "effects": ["log.csv", "--control", "a"],
-    "sample": ["log.csv", *PEOPLE, "--label", "label", "--budget", "4"],
+    **{one: reading(one, "log.csv") for one in ("audit", "report", "audit-parity", "evaluate", "effects", "sample")},
     "ask": ["s.evenhand"],
     "export": ["s.evenhand"],
     "new": ["n.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3"],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,8 @@ def test_an_audit_of_pairs_prints_its_questions_beside_its_json():
     assert done.stderr.count("Their chances differ by ") == 2
     begun = json.loads(answer(*arguments, "--store", "s"))
     (link,) = begun.pop("links")
-    assert link["link"].startswith("/audit#study=audit&key=eh_both_")
+    assert re.fullmatch(r"/audit#study=audit&key=eh_both_[\w-]+&about=[\w+]+", link["link"])
+    assert link["auditor"] is None
     assert begun == {"name": "audit", "store": "s"}
 
 

@@ -121,15 +121,8 @@ def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_on
         (["-p", "fair-ucb", "--shares", "a=0.2", "--arms", "a,b"], "'b': Fraction(0, 1)"),
         (["-p", "fair-ucb", "--shares", "17=0.2", "--arms", "[17, 18]"], "arms=(17, 18)"),
         (["-p", "fair-ucb", "--shares", '{"a,b": 0.2, "☃": "1/5"}'], "arms=('a,b', '☃')"),
-        (["-p", "horizon-fair-ucb", "--shares", "a=0.2,b=0.3", "--set", "horizon=1000"], "horizon=1000"),
         (["-p", "epsilon-greedy", "--arms", "a, b", "--set", "epsilon=0.2"], "EpsilonGreedy(epsilon=0.2"),
-        (["-p", "two-group-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
-        (
-            ["-p", "deadline-learn+top-interval", "--groups", "a=men,b=women", "--shares", "a=0.7,b=0.1"],
-            "learner=TopInterval(groups={'a': 'men', 'b': 'women'}",
-        ),
         (["-p", "lipschitz-ucb", "--set", "dimension=2", "--set", "select=many"], "select='many'"),
-        (["-p", "sampling/optimistic", "--set", 'groups=["u", "v"]'], "groups=('u', 'v')"),
     ],
     ids=named,
 )
@@ -162,8 +155,6 @@ def test_a_learner_that_is_named_goes_before_the_files():
     ("options", "error", "words"),
     [
         ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
-        (["-p", "ucb1", "--arms-from", "none.csv"], TableError, "none.csv: no such file"),
-        (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "which takes no learner"),
         (["-p", "fair-ucb", "--shares", "z=0.2", "--arms", "a,b"], ArgumentError, "--shares: expected arms among"),
         (["-p", "ucb1", "--arms", "[1, "], ArgumentError, '--arms: expected labels a,b,c or ["a", "b"] as JSON'),
         (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: expected ARM=GROUP,ARM=GROUP"),

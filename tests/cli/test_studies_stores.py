@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
 from evenhand.studies import Study
-from tests.cli.shell import answer, as_json, evenhand, refused
+from tests.cli.shell import answer, as_json, evenhand, exit_code, refused
 from tests.naming import named
 
 
@@ -87,13 +86,10 @@ def test_whatever_is_refused_is_one_line_and_exit_code_2():
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 @pytest.mark.parametrize("command", ["list", "show"])
 def test_a_full_disk_is_exit_code_2_whatever_could_not_be_printed(command, store, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["evenhand", command, *([str(store)] if command == "show" else [])])
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(SystemExit) as ended:
-            main()
+        assert exit_code(monkeypatch, command, *([str(store)] if command == "show" else [])) == 2
         full.flush()
-    assert ended.value.code == 2
     assert "the operating system reports: " in capsys.readouterr().err
 
 
@@ -103,10 +99,7 @@ def test_a_file_in_a_folder_that_is_not_there_is_refused_with_the_folder(suffix,
     report, label = ["report", "p.csv", "--shares", "0.2"], ["label", "p.csv", "--id", "id", "--group", "arm"]
     Path("p.csv").write_text("id,arm,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(40)))
     words = report if suffix == ".html" else [*label, "--features", "x", "--labels", "u,v"]
-    monkeypatch.setattr(sys, "argv", ["evenhand", *words, *out])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    assert exit_code(monkeypatch, *words, *out) == 2
     assert "evenhand: there is no folder nowhere; create it, or name another\n" in capsys.readouterr().err
 
 

@@ -199,8 +199,7 @@ def _written(kind):
         with pa.ipc.new_stream(buffer, table.schema) as stream:
             stream.write_table(table)
     elif kind in ("arrow", "feather"):
-        with pa.ipc.new_file(buffer, table.schema) as file:
-            file.write_table(table)
+        FRAME.to_feather(buffer)
     elif kind in ("jsonl", "ndjson"):
         buffer.write(FRAME.to_json(orient="records", lines=True).encode())
     elif kind == "parquet":

@@ -42,21 +42,10 @@ def test_other_columns_and_labels_stay_as_they_are(table):
     assert [row["group"] for row in groups] == ["ja", "nein"]
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ("1=1,2=0", "--values: expected texts that stand for numbers, no=0,yes=1, got '1'"),
-        ("ja=much", "--values, ja: expected a number, got 'much'"),
-        ("ja", "--values: expected NAME=NUMBER,NAME=NUMBER, got a value without names"),
-        ("ja=0,ja=1", "--values: expected each name once, got 'ja, twice'"),
-    ],
-)
-def test_what_says_no_numbers_is_refused(table, values, words):
-    refused(ArgumentError, words, *PARITY, "--values", values)
-
-
-def test_many_words_are_no_numbers(table):
+def test_numbers_stand_for_no_numbers_and_many_words_neither(table):
     """Which number each might be nobody can guess."""
+    words = "--values: expected texts that stand for numbers, no=0,yes=1, got '1'"
+    refused(ArgumentError, words, *PARITY, "--values", "1=1,2=0")
     table.assign(paid=[f"word {n % 9}" for n in range(400)]).to_csv("log.csv", index=False)
     refused(EvenhandError, "expected finite numbers, got 'word 0'", *PARITY)
 

@@ -1,7 +1,6 @@
 """Each arm against a control: numbers against plain loops, error rates against computed ones, and what is refused."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -19,7 +18,7 @@ from evenhand.evaluation.overlap import BETS, difference, evidence
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
-from tests.cli.shell import answer, call, refused
+from tests.cli.shell import answer, as_json, refused
 
 SHARES = {"control": 0.25, "A": 0.1, "B": 0.1}
 
@@ -188,16 +187,12 @@ def test_a_study_its_frame_and_its_exports_say_the_same(tmp_path):
     shared = [arms.drop(columns=["allocated", "missing"]) for arms in (exported.arms, found.arms)]
     pd.testing.assert_frame_equal(*shared)
     assert any("leaves out 3 decisions" in note for note in exported.notes)
+    store, out = tmp_path / "own.evenhand", tmp_path / "out.csv"
+    with Study.create(store, DeadlineLearn(eh.learners.Thompson(), SHARES, lottery=0.5)) as own:
+        [own.tell(decision, 1.0) for decision in own.ask(count=40)]
     for form in ("log", "bandit"):
-        out = tmp_path / f"{form}.csv"
-        with Study.create(
-            tmp_path / f"{form}.evenhand", DeadlineLearn(eh.learners.Thompson(), SHARES, lottery=0.5)
-        ) as own:
-            for _ in range(40):
-                own.tell(own.ask(), 1.0)
-        answer("export", tmp_path / f"{form}.evenhand", "--form", form, "--out", out)
-        both = [answer("effects", place, "--control", "A", "--json") for place in (tmp_path / f"{form}.evenhand", out)]
-        arms = [json.loads(one)["arms"] for one in both]
+        answer("export", store, "--form", form, "--out", out)
+        arms = [as_json("effects", place, "--control", "A")["arms"] for place in (store, out)]
         assert arms[0] == [pytest.approx(row) for row in arms[1]]
 
 
@@ -349,7 +344,7 @@ def test_the_caution_stands_in_every_form(tmp_path):
     said = " ".join(answer(*usual, "--out", tmp_path / "out").split())
     assert str(found) in said
     assert " ".join(in_shell(caution).split()) in said
-    body = json.loads(answer(*usual, "--json"))
+    body = as_json(*usual)
     assert body["notes"][0] == caution
     assert body["arms"][1]["low"] == pytest.approx(found.arms["low"][1])
     assert pd.read_csv(tmp_path / "out" / "effects.csv")["caution"].eq(in_shell(caution)).all()
@@ -358,7 +353,7 @@ def test_the_caution_stands_in_every_form(tmp_path):
     assert "Decisions without an outcome" in page
     assert (tmp_path / "out" / "effects.png").stat().st_size > 10_000
     columns = "control=p_control,A=p_A,B=p_B"
-    assert json.loads(answer(*usual[:4], "--propensity", columns, "--json"))["arms"] == body["arms"]
+    assert as_json(*usual[:4], "--propensity", columns)["arms"] == body["arms"]
 
 
 def test_the_page_of_a_study_has_its_promises_and_options_that_it_knows_are_refused(tmp_path):
@@ -368,7 +363,7 @@ def test_the_page_of_a_study_has_its_promises_and_options_that_it_knows_are_refu
                 study.change({"control": 0.3, "A": 0.1, "B": 0.1})
             study.tell(study.ask(), float(t % 2))
     usual = ["effects", tmp_path / "t.evenhand", "--control", "control"]
-    assert "e = " in call(*usual, "--anytime", "--out", tmp_path / "out").output
+    assert "e = " in answer(*usual, "--anytime", "--out", tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text()
     assert "From decision 1 on: control at least 0.25, A at least 0.1, B at least 0.1." in page
     assert "From decision 21 on: control at least 0.3" in page

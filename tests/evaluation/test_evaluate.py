@@ -481,9 +481,7 @@ def test_every_replay_is_audited(monkeypatch):
 # ------------------------------------------------------------------ propensities that cannot be true
 
 
-def test_rounded_chances_and_arms_that_were_not_drawn_yet_are_taken():
-    thirds = drawn(900, chances=dict.fromkeys("abc", 1 / 3)).assign(p=0.33)
-    assert eh.evaluate(thirds, POLICY, **COLUMNS).value == pytest.approx(VALUE, abs=0.1)
+def test_arms_that_were_not_drawn_yet_are_taken():
     many = np.random.default_rng(1).integers(500, size=300)
     log = pd.DataFrame({"arm": many, "reward": 1.0, "p": 1 / 500})
     policy = dict.fromkeys(many.tolist(), 1 / len(set(many.tolist())))
@@ -542,14 +540,8 @@ def changed(**columns):
         (changed(reward=None), "column 'reward', row 5: the cell is empty; if silence means a reward, such as 0"),
         (drawn(200).head(1), "log: expected at least two rows, got 'one row'"),
         (drawn(200).assign(arm="a"), "column 'arm': expected at least two arms, got \"'a' in every row\""),
-        (
-            drawn(200).assign(p=1.0),
-            "column 'p': expected chances below 1, as of a rule that draws, got '1 in every row",
-        ),
-        (
-            drawn(600).assign(p=lambda log: log["arm"].map({"a": 0.6, "b": 0.4, "c": 0.2})),
-            "column 'p': expected chances of the arms that sum to 1, got 'a sum of 1.2",
-        ),
+        (drawn(200).assign(p=1.0), "column 'p': expected chances below 1, as of a rule that draws, got '1 in every"),
+        (drawn(600).assign(p=0.4), "column 'p': expected chances of the arms that sum to 1, got 'a sum of 1.2"),
         (drawn(200).drop(columns="p"), r"column: expected one of \['arm', 'reward'\], got 'p'"),
     ],
     ids=["zero", "missing", "reward", "no reward", "one row", "one arm", "certain", "sum", "column"],
@@ -612,14 +604,10 @@ def test_a_log_out_of_order_is_refused():
 
 
 def test_contexts_of_another_width_are_refused():
-    log = drawn(200)
-    words = r"contexts: expected names of columns, or an array .*, got 'an array of shape \(5, 2\)'"
-    with pytest.raises(ContextError, match=words):
-        eh.evaluate(log, POLICY, **COLUMNS, contexts=np.zeros((5, 2)))
     policy = eh.groups.TopInterval({"a": "1", "b": "1", "c": "2"})
     policy._begin(3)
     with pytest.raises(ContextError, match="contexts: expected 3 numbers per row, as policy has, got 2"):
-        eh.evaluate(log, policy, **COLUMNS, contexts=np.zeros((200, 2)))
+        eh.evaluate(drawn(200), policy, **COLUMNS, contexts=np.zeros((200, 2)))
 
 
 @pytest.mark.parametrize("named", [lambda log, names: names, lambda log, names: log[names]], ids=["columns", "a frame"])
@@ -658,6 +646,7 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
         ({"interval": "soon"}, "interval: expected one of 'anytime', 'once', 'normal'"),
         ({"largest_weight": 2.0}, "largest_weight: expected at least the weight of row .*, 3.5, got 2.0"),
         ({"contexts": np.zeros((200, 5, 2))}, r"contexts: expected names .* or \(200, 3, d\), got 'an array of shape"),
+        ({"contexts": np.zeros((5, 2))}, r"contexts: expected names .*, got 'an array of shape \(5, 2\)'"),
         ({"model": {"a": 0.5}}, "model: expected an expected reward for every arm, got \"none for 'b'\""),
         ({"model": [[2.0, 0.0, 0.0]]}, r"model: expected expected rewards in \[0, 1\], got 2.0"),
         ({"propensity": {"a": "p", "b": "p"}}, "propensity: expected a column for every arm of the log"),
@@ -668,10 +657,7 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
         ({"interval": "normal", "largest_weight": 4.0}, "largest_weight: expected None with interval='normal'"),
         ({"policy": UCB1(), "largest_weight": 4.0}, "largest_weight: expected None where a policy is replayed"),
         ({"policy": UCB1(), "estimator": "ips"}, "estimator: expected 'replay' for a policy that learns, got 'ips'"),
-        (
-            {"policy": {"one": UCB1(), "two": POLICY}},
-            "policy: expected only policies that learn, or only distributions",
-        ),
+        ({"policy": [UCB1(), POLICY]}, "policy: expected only policies that learn, or only distributions"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -1,7 +1,5 @@
 """Intervals for one look, and differences of policies on the same rows."""
 
-import json
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -10,7 +8,7 @@ import scipy.stats
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from tests.cli.shell import call, cells
+from tests.cli.shell import as_json, call, cells
 from tests.evaluation.logs import NAMED, only, uniform
 
 pytestmark = pytest.mark.compiled
@@ -58,7 +56,7 @@ def test_rows_that_no_value_explains_refute_the_propensities(interval, reward, t
     assert shown.startswith("WRONG: the propensities cannot be true, as the lower bound is above the upper one.")
     assert "Each interval holds" not in shown
     assert cells(shown)[-1][2:4] == ["-", "-"]  # low and high
-    assert json.loads(call("evaluate", path, *words, "--json").output)["policies"][0]["refuted"]
+    assert as_json("evaluate", path, *words)["policies"][0]["refuted"]
 
 
 def test_a_normal_interval_needs_rewards_of_both_kinds():

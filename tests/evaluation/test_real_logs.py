@@ -9,14 +9,9 @@ pytestmark = pytest.mark.data
 COLUMNS = {"arm": "item_id", "reward": "click", "propensity": "propensity_score"}
 
 
-@pytest.fixture
-def logs(data_folder):
-    """The logs of the random policy and of Thompson sampling, of the same week."""
-    return [pd.read_csv(data_folder / f"open_bandit/{policy}/men/men.csv.gz") for policy in ("random", "bts")]
-
-
-def test_thompson_sampling_is_evaluated_from_the_random_log(logs):
-    tried, own = logs
+def test_thompson_sampling_is_evaluated_from_the_random_log(data_folder):
+    """From the logs of the random policy and of Thompson sampling, of the same week."""
+    tried, own = (pd.read_csv(data_folder / f"open_bandit/{policy}/men/men.csv.gz") for policy in ("random", "bts"))
     shares = {
         position: {item: float((rows["item_id"] == item).mean()) for item in range(34)}
         for position, rows in own.groupby("position")

@@ -1,7 +1,5 @@
 """Policies that are fitted to the log: no row judges what was fitted to it."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ModelError
 from evenhand.evaluation import Refitted
 from evenhand.evaluation.refitted import best_by, logistic_by
-from tests.cli.shell import call
+from tests.cli.shell import as_json
 from tests.evaluation.logs import NAMED, only
 
 pytestmark = pytest.mark.compiled
@@ -120,7 +118,6 @@ def test_where_no_reward_differs_an_estimator_plays_at_random():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: Refitted(3), ArgumentError, "fit: expected a function of rows that returns a policy"),
         (lambda: Refitted(LogisticRegression), ArgumentError, "fit: expected a function of rows"),
         (lambda: Refitted(best, blocks=1), ArgumentError, "blocks: expected a whole number >= 2"),
         (lambda: Refitted(lambda rows: 1 / 0), ModelError, "policy: fitting it to the first 200 rows failed: division"),
@@ -137,10 +134,10 @@ def test_the_shell_fits_too(tmp_path):
     path = tmp_path / "log.csv"
     shop(1, good=0.7).to_csv(path, index=False)
     words = ["--arm", "item", "--reward", "click", "--propensity", "p", "--by", "segment"]
-    body = json.loads(call("evaluate", path, *words, "--fit", "best", "--fit", "logistic", "--json").output)
+    body = as_json("evaluate", path, *words, "--fit", "best", "--fit", "logistic")
     assert [one["policy"] for one in body["policies"]] == ["best by segment", "logistic by segment"]
     assert all(one["value"] > 0.4 for one in body["policies"])
-    alone = json.loads(call("evaluate", path, *words[:-2], "--fit", "best", "--json").output)
+    alone = as_json("evaluate", path, *words[:-2], "--fit", "best")
     assert alone["policies"][0]["policy"] == "best"
 
 
