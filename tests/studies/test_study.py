@@ -222,7 +222,8 @@ def test_a_changed_entry_is_noticed_when_it_is_replayed(study):
 
 @pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
 def test_every_policy_lives_in_a_store(name, clock):
-    """It is told late, verified in steps and as a whole, proved, and its tickets expire."""
+    """It is told late, by processes that know its tickets from the log alone, verified in steps and as a whole, proved,
+    and its tickets expire."""
     policy, world = example(name, seed=3)
     expires = "1m" if hasattr(policy, "open_tickets") else None
     study = Study.create(":memory:", policy, name="study", expire_after=expires)
@@ -234,6 +235,10 @@ def test_every_policy_lives_in_a_store(name, clock):
             break
         waiting.append((ticket, world.respond(ticket)))
         if t % 3 == 2:
+            study.state.snapshot()
+            study = opened_anew(study)
+            if t == 5:
+                assert study.forget(waiting.pop(0)[0]) == "forgotten"
             for ticket, happened in reversed(waiting):
                 assert study.tell(ticket, *happened) == "told"
                 assert study.tell(ticket.id, *happened) == "already told"
