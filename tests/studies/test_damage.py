@@ -47,8 +47,13 @@ def read(cell):
     return to_bytes(from_bytes(cell)) if isinstance(cell, bytes) else cell
 
 
-def verified(path):
-    """What verification says of a store: whether all is well; a store that cannot be opened is refused by name."""
+def verified(path, content=None):
+    """What verification says of a store, of this content: whether all is well; a store that cannot be opened is refused
+    by name."""
+    if content is not None:
+        for file in path.parent.iterdir():
+            file.unlink()
+        path.write_bytes(content)
     try:
         study = Study.open(path, "ads")
     except EvenhandError:
@@ -66,12 +71,9 @@ def test_a_flipped_bit_is_found_wherever_it_changes_what_is_read(sound, tmp_path
         damaged = bytearray(whole)
         damaged[place // 8] ^= 1 << place % 8
         path = tmp_path / "ads.evenhand"
-        path.write_bytes(damaged)
-        if verified(path):
+        if verified(path, damaged):
             passed += 1
             assert contents(path) == before, f"bit {place}"
-        for file in tmp_path.iterdir():
-            file.unlink()
     assert passed > 0
 
 
@@ -91,11 +93,7 @@ def test_each_byte_of_an_index_is_looked_at(sound, tmp_path):
     whole, found = sound.read_bytes(), 0
     used = [at for at in range(start, start + size) if whole[at]]
     for at in random.Random(1).sample(used, many(12)):
-        path = tmp_path / "ads.evenhand"
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
-        found += not verified(path)
-        for file in tmp_path.iterdir():
-            file.unlink()
+        found += not verified(tmp_path / "ads.evenhand", whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
     assert found >= 0.8 * many(12)
 
 

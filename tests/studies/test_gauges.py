@@ -13,12 +13,11 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.studies import Ask, Study, Tell
+from evenhand.studies import Ask, Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.statistics import gauges, statistics
 from evenhand.studies.statistics.gauges import LATE, gauges_of, overdue_of
 from evenhand.studies.statistics.outcomes import Outcomes
-from evenhand.studies.statistics.statistics import RECENT
 from tests.cli.shell import call
 from tests.naming import named
 
@@ -46,18 +45,6 @@ def test_a_promise_has_its_shortfalls_and_whether_it_was_kept(scripted, indices,
     # plays are whole: what is owed, rounded down, less the plays is what an arm is behind, rounded down
     assert found["promise_kept"] == all(one // 1 <= tolerance for one in each)
     assert found["open_tickets"] == len(indices)
-
-
-def test_the_last_rewards_have_their_mean(scripted):
-    study, chance = played(scripted([*SHARES]), [0, 1] * 150), random.Random(1)
-    assert "recent_reward" not in gauges_of(study.statistics())
-    rewards = [chance.randrange(8) / 8 for _ in range(300)]
-    for number in (1, RECENT, 300):
-        done = study.statistics().told
-        study.run([Tell(ticket=n + 1, given={"reward": rewards[n]}) for n in range(done, number)])
-        found = gauges_of(study.statistics())
-        assert found["recent_reward"] == pytest.approx(fmean(rewards[:number][-RECENT:]))
-        assert found["open_tickets"] == 300 - number
 
 
 @pytest.fixture
@@ -166,16 +153,12 @@ def test_every_door_of_a_study_says_so(tmp_path):
     assert note in json.loads(call("show", path, "--json").output)["notes"]
 
 
-def test_an_export_for_evaluation_counts_what_it_leaves_out_in_the_file_itself(tmp_path):
-    path, out = tmp_path / "ads.evenhand", tmp_path / "log.csv"
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), ARMS, lottery=0.5, seed=1)
-    with Study.create(path, policy, name="ads") as study:
-        for number, decision in enumerate(study.ask(count=400)):
-            if number % 2:
-                study.tell(decision, number % 3 / 2)
-        assert bandit_frame(study)["decisions_left_out"].tolist() == [1] * 200
-    call("export", path, "--form", "bandit", "--out", out)
-    log = pd.read_csv(out)
+def test_an_evaluation_of_an_export_says_how_many_decisions_it_leaves_out():
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), ARMS, lottery=0.5, seed=1))
+    for decision in study.ask(count=400)[1::2]:
+        study.tell(decision, decision.id % 3 / 2)
+    log = bandit_frame(study)
+    assert log["decisions_left_out"].tolist() == [1] * 200
     words = "The log leaves out 200 decisions, which have no reward: the value stands for the 200 that have one"
     named, uniform = {"arm": "arm", "reward": "reward"}, dict.fromkeys(ARMS, 1 / 3)
     found = eh.evaluate(log, uniform, **named, propensity="propensity")

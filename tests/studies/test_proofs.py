@@ -215,16 +215,6 @@ def test_a_proof_is_exported_with_what_checks_it(tmp_path):
     refused(ArgumentError, "or -; or --proof, got", "export", place)
 
 
-def test_shares_of_a_weight_are_not_counted_and_said():
-    promise = eh.Promise({"a": 0.25, "b": 0.25}, weight="tokens", largest=9, tolerance=9)
-    with Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
-        for weight in (3, 9, 1):
-            study.tell(study.ask(weight=weight), 1.0)
-        found = study.verify()
-    assert (found.ok, found.weight, found.promise_kept) == (True, "tokens", True)
-    assert (found.checkpoint["rounds"], found.checkpoint["kept"], found.checkpoint["worst"]) == (3, None, None)
-
-
 # ---------------------------------------------------------------------- receipts
 
 

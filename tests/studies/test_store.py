@@ -285,19 +285,15 @@ def umask(request):
     os.umask(before)
 
 
-def by_library(path):
-    Study.create(path, eh.quotas.FairUCB([0.2, 0.3], seed=1), name="ads").close()
-
-
 @pytest.mark.parametrize("place", ["{}", "sqlite:///{}"])
 def test_a_new_store_is_for_its_owner_alone(place, umask, tmp_path):
-    by_library(place.format(tmp_path / "ads.evenhand"))
+    Study.create(place.format(tmp_path / "ads.evenhand"), policy()).close()
     assert set(modes(tmp_path).values()) == {umask}
 
 
 def test_a_store_that_is_there_keeps_its_mode(tmp_path):
     path = tmp_path / "ads.evenhand"
-    by_library(path)
+    Study.create(path, policy()).close()
     path.chmod(0o640)
     with Study.open(path) as study:
         study.ask()
@@ -311,5 +307,5 @@ def test_a_store_that_is_there_keeps_its_mode(tmp_path):
 
 def test_a_link_to_a_store_that_is_not_there_yet_leads_to_it(tmp_path):
     (tmp_path / "link.evenhand").symlink_to(tmp_path / "ads.evenhand")
-    by_library(tmp_path / "link.evenhand")
+    Study.create(tmp_path / "link.evenhand", policy()).close()
     assert stat.S_IMODE((tmp_path / "ads.evenhand").stat().st_mode) == 0o600

@@ -184,13 +184,19 @@ def test_a_verification_continues_from_before_an_erasure():
     assert "the contexts of entry 27 were erased" in after.notes[1]
 
 
-def test_the_erasure_is_in_the_log_and_names_nobody():
+def test_the_erasure_is_in_the_log_and_names_nobody_and_exports_show_what_is_left():
     study = talked(":memory:")
+    contexts = [name for name in bandit_frame(study).columns if name.startswith("context_")]
     study.erase(NAME)
     entry = list(study.log.events())[-1]
     assert (entry.kind, entry.ticket, list(entry.given)) == ("erase", None, ["subjects"])
     assert study.erase(NAME) == study.erase("nobody") == (0, 0, True)
     assert study.log.sequence == entry.sequence
+    assert study.frame()["given"][6] == {"erased": True}
+    feedback = bandit_frame(study)
+    assert [name for name in feedback.columns if name.startswith("context_")] == contexts
+    assert feedback[contexts].isna().all(axis=1).tolist() == [False] * 6 + [True] + [False] * 6
+    assert study.statistics().rounds == 13
 
 
 def test_a_key_belongs_to_its_subject():
@@ -242,17 +248,6 @@ def test_contexts_older_than_a_time_are_erased_and_no_others(monkeypatch):
     assert [list(study.log.record(ticket).given) for ticket in range(1, 9)] == [["erased"]] * 4 + [["contexts"]] * 4
     assert study.erase(older_than=timedelta(days=365)) == (0, 0, True)
     assert study.verify().ok
-
-
-def test_tables_and_exports_show_what_is_left():
-    study = talked(":memory:")
-    contexts = [name for name in bandit_frame(study).columns if name.startswith("context_")]
-    study.erase(NAME)
-    assert study.frame()["given"][6] == {"erased": True}
-    feedback = bandit_frame(study)
-    assert [name for name in feedback.columns if name.startswith("context_")] == contexts
-    assert feedback[contexts].isna().all(axis=1).tolist() == [False] * 6 + [True] + [False] * 6
-    assert study.statistics().rounds == 13
 
 
 def test_only_the_first_snapshot_and_the_last_are_left():
