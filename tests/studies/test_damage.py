@@ -12,6 +12,7 @@ from evenhand.errors import ErasedError, EvenhandError, StoreError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Study, Tell
 from tests.fuzzing import many
+from tests.studies.test_verify import change, execute
 
 SHARES = {"ads": 0.2, "news": 0.3}
 READ = ("* FROM studies", "* FROM events", "study, sequence, digest, state FROM snapshots")
@@ -153,11 +154,6 @@ def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
 ROWS = [[0.1, 0.2], [0.3, 0.4]]
 
 
-def run(study, statement, /, **values):
-    with study.store.writing() as connection:
-        assert connection.execute(text(statement), values).rowcount > 0
-
-
 # ---------------------------------------------------------------------- people
 
 
@@ -174,12 +170,12 @@ def people():
 
 
 @pytest.mark.parametrize(
-    "change",
+    "other",
     ["name = 'Bob'", "day = day + 1", "name = 'Ann', day = day + 9", "secret = 'zz'", "secret = 'ab'", "study = 2"],
 )
-def test_a_changed_row_of_a_subject_is_found(people, change):
+def test_a_changed_row_of_a_subject_is_found(people, other):
     Study.create(people.store, eh.quotas.FairUCB(SHARES, seed=1), name="other")
-    run(people, f"UPDATE subjects SET {change} WHERE name = 'Ben'")
+    execute(people, text(f"UPDATE subjects SET {other} WHERE name = 'Ben'"))
     problems = people.verify().problems
     assert any("subject key" in problem and ("was changed" in problem or "damaged" in problem) for problem in problems)
 
@@ -189,7 +185,7 @@ def test_a_changed_row_of_a_subject_is_found(people, change):
 def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
     if fresh:  # an object that read the log before it goes on by itself
         Study.open(people.store).ask(ROWS, subject="Eve")
-    run(people, f"{damage} WHERE name = 'Ben'")
+    execute(people, text(f"{damage} WHERE name = 'Ben'"))
     study = Study.open(people.store) if fresh else people
     asks = [Ask(given={"contexts": ROWS}, subject=name) for name in ("Ann", "Ben", None)]
     first, second, third = study.run(asks)
@@ -217,6 +213,6 @@ def test_a_damaged_decision_is_an_error_by_name():
     study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     study.tell(study.ask(), 0.5)
     for decision in ("{", "[]", '{"index": "x"}', '{"index": 10.5}'):
-        run(study, "UPDATE events SET decision = :decision WHERE sequence = 1", decision=decision)
+        change(study, 1, decision=decision)
         with pytest.raises(EvenhandError, match=r"entry 1 cannot be read"):
             Study.open(study.store).statistics()

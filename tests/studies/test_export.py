@@ -104,40 +104,37 @@ def test_an_empty_study(policy):
 # ---------------------------------------------------------------------- bandit feedback
 
 
-def test_a_policy_without_chance():
-    study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25, 0.5])
-    table = bandit_frame(study)
-    assert list(table.columns) == [*FEEDBACK, *CHANCES, LEFT_OUT]
-    assert table[CHANCES].to_numpy().tolist() == np.eye(2)[table["action"]].tolist()
-    expected = {"ticket": [1, 3, 4], "reward": [1.0, 0.25, 0.5], "propensity": [1.0] * 3, "deterministic": [True] * 3}
-    expected |= {"n_actions": [2] * 3, "action": [study.log.record(one).decision["index"] for one in (1, 3, 4)]}
-    assert {name: table[name].tolist() for name in expected} == expected
-    dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
-    assert {name: table[name].dtype for name in dtypes} == dtypes
-    assert table["deterministic"].dtype == bool
-
-
 @pytest.mark.parametrize(
     "policy",
     [
+        eh.quotas.FairUCB(SHARES, seed=1),
         eh.learners.Thompson(arms=["ads", "news"], seed=1),
         eh.learners.EpsilonGreedy(arms=["ads", "news"], seed=1),
         eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1),
         eh.quotas.FairLearn(eh.learners.EpsilonGreedy(0.5, seed=2), SHARES, seed=1),
     ],
+    ids=type,
 )
-def test_draws_have_the_propensities_that_the_decisions_had(policy):
-    study = Study.create(":memory:", policy, name="ads")
-    decisions = [study.ask() for _ in range(6)]
-    for decision in decisions:
-        study.tell(decision, 1.0)
+def test_decisions_with_a_reward_have_the_propensities_that_they_had(policy):
+    study = Study.create(":memory:", policy.fresh(), name="ads")
+    told = [study.ask() for _ in range(7)]
+    told.pop(1)
+    for decision in told:
+        study.tell(decision, decision.id / 8)
     table = bandit_frame(study)
-    assert table["propensity"].tolist() == [decision.propensity for decision in decisions]
-    for decision, chances in zip(decisions, table[CHANCES].to_numpy(), strict=True):
+    assert list(table.columns) == [*FEEDBACK, *CHANCES, LEFT_OUT]
+    expected = {"ticket": [1, 3, 4, 5, 6, 7], "n_actions": [2] * 6, "reward": [decision.id / 8 for decision in told]}
+    expected |= {"action": [decision.index for decision in told]}
+    expected |= {"propensity": [decision.propensity for decision in told]}
+    expected |= {"deterministic": [decision.probabilities is None for decision in told]}
+    assert {name: table[name].tolist() for name in expected} == expected
+    for decision, chances in zip(told, table[CHANCES].to_numpy(), strict=True):
         certain = np.arange(2) == decision.index
         assert chances.tolist() == [*(certain if decision.probabilities is None else decision.probabilities)]
     assert table["propensity"].between(0, 1, inclusive="right").all()
-    assert table["deterministic"].tolist() == [decision.probabilities is None for decision in decisions]
+    dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
+    assert {name: table[name].dtype for name in dtypes} == dtypes
+    assert table["deterministic"].dtype == bool
     assert study.verify().ok
 
 

@@ -228,25 +228,27 @@ def test_chances_and_promises_are_judged_without_a_checkpoint(written):
     assert [sound for _, sound in in_javascript([*logs, (same, [])])] == [False] * len(logs) + [True]
 
 
+def by_file(folder, *shown):
+    """What the verifier of a proof says of files in a folder, run without evenhand: its exit code and its words."""
+    command = [sys.executable, "-I", "-S", str(HERE / "verify.py"), *shown]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
 def test_the_verifier_runs_where_evenhand_is_not_installed(written, tmp_path):
     lines, checkpoint = written
     (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "kept.json").write_text(json.dumps(checkpoint))
 
-    def run(*shown):
-        command = [sys.executable, "-I", "-S", str(HERE / "verify.py"), *shown]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        return done.returncode, done.stdout
-
-    code, printed = run("log.jsonl", "kept.json")
+    code, printed = by_file(tmp_path, "log.jsonl", "kept.json")
     said, root = printed.splitlines()
     assert code == 0
     assert said.startswith(f"The {len(lines) - 1} entries of the study ads are whole, and 1 earlier checkpoint fit; ")
     assert json.loads(root) == checkpoint
     (tmp_path / "log.jsonl").write_text("\n".join(lines[:-1]) + "\n")
-    code, printed = run("log.jsonl", "kept.json")
+    code, printed = by_file(tmp_path, "log.jsonl", "kept.json")
     assert (code, printed[:30]) == (1, "WRONG: the log ends before ent")
-    code, printed = run()
+    code, printed = by_file(tmp_path)
     assert (code, "python verify.py PROOF" in printed) == (2, True)
 
 

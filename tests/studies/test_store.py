@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import event, inspect, text
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, MissingExtraError, StoreError
+from evenhand.errors import ArgumentError, MissingExtraError, StoreError, UnreachableError
 from evenhand.studies import Ask, Store, Study
 from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import ways_of
@@ -102,8 +102,9 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
         ("x" * 300, "cannot be reached: File name too long"),
         ("a\0b", "cannot be reached: embedded null"),
     ):
-        with pytest.raises(StoreError, match=said):
+        with pytest.raises(StoreError, match=said) as refusal:
             Store.at(tmp_path / name, create=create)
+        assert isinstance(refusal.value, UnreachableError) == ("cannot be reached" in str(refusal.value))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
