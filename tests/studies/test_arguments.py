@@ -205,7 +205,7 @@ CONTEXTS = [
     memoryview(np.array(PEOPLE)),
     [[Fraction(10**400), 1], [0, 1]],
 ]
-ALONE = [Decimal("0.5"), True, "1", pd.Series([1.0]), Fraction(10**400)]
+ALONE = [Decimal("0.5"), True, "1", pd.Series([1.0]), Fraction(10**400), object()]
 TABLES = [pd.DataFrame({"a": [3.0, 2.0, 1.0, 0.0]}, index=index) for index in ([3, 2, 1, 0], None, [*"abcd"])]
 LABELS = [pd.Series([0, 1, 2, 3]), pd.Series([0, 1, 2, 3], index=[*"dcba"]), [3, 2, 1, 0]]
 SHARES = [pd.Series({0: 0.7, 1: 0.1}), {"0": Fraction(1, 3), "1": Decimal("0.1")}, [0.7, 0.1]]

@@ -75,11 +75,18 @@ def test_a_call_takes_as_many_steps_in_a_log_four_times_as_long(studies, name):
 
 def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
-    study.ask(count=3_000)
-    with study.store.writing() as connection:
-        connection.exec_driver_sql("ANALYZE events")
+    study.tell(study.ask(count=3_000)[0], 1.0)
     said = []
     event.listen(study.store._engine, "before_cursor_execute", lambda *given: said.append(given[2:4]))
+    with study.store.reading() as connection:
+        assert [ask.ticket for ask in study._log.open_asks(connection, 0, 300, 2)] == [2, 3]
+        statement, values = said[-1]
+        plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", values).scalars())
+    assert "ticket = events.ticket" in plan
+    assert "Join" not in plan  # it would read the log once for each ticket while the database was never analysed
+    with study.store.writing() as connection:
+        connection.exec_driver_sql("ANALYZE events")
+    said.clear()
     study.tell(5, 1.0), study.tell(5, 1.0), study.forget(6), study.log.record(7)
     asked = [one for one in said if one[0].startswith("SELECT") and ".ticket " in one[0].partition("WHERE")[2]]
     assert len(asked) >= 4

@@ -12,7 +12,6 @@ from evenhand import registry
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
-    ContextError,
     ContradictionError,
     EvenhandError,
     ForeignTicketError,
@@ -129,15 +128,6 @@ def test_a_bad_reward_is_refused_and_changes_nothing(study, reward):
         study.tell(decision, reward)
     assert (study.log.sequence, study.state.now().bytes()) == (1, before)
     assert opened_anew(study).state.now().bytes() == before
-
-
-def test_what_the_policy_does_not_take_is_refused_by_name(study):
-    with pytest.raises(ContextError, match="none: this policy sees no contexts"):
-        study.ask([[1.0]])
-    decision = study.ask()
-    with pytest.raises(ArgumentError, match="which a log can keep"):
-        study.tell(decision, object())
-    assert study.log.sequence == 1
 
 
 def test_a_key_hands_out_one_decision(stored):

@@ -274,18 +274,13 @@ def test_a_subject_that_cannot_be_and_one_of_a_refused_ask_are_not_kept(subject,
     assert (study.log.sequence, subjects(study)) == (0, [])
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        *((given, "subject, older_than: expected one of them") for given in ({}, {"subject": 7})),
-        ({"subject": "a", "older_than": "1d"}, "subject, older_than: expected one of them"),
-        ({"older_than": "soon"}, "older_than: expected a timedelta, seconds"),
-    ],
-)
-def test_what_cannot_be_erased_is_refused(given, words):
+def test_what_cannot_be_erased_is_refused():
     study = talked(":memory:")
-    with pytest.raises(ArgumentError, match=words):
-        study.erase(**given)
+    for given in ({}, {"subject": 7}, {"subject": "a", "older_than": "1d"}):
+        with pytest.raises(ArgumentError, match="subject, older_than: expected one of them"):
+            study.erase(**given)
+    with pytest.raises(ArgumentError, match="older_than: expected a timedelta, seconds"):
+        study.erase(older_than="soon")
     assert study.verify().notes == ()
 
 
