@@ -169,12 +169,8 @@ def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
     ticket = policy.ask(*world.observe())
     again = decision_from(from_text(to_text(as_decided(ticket))))
     assert type(again) is type(ticket)
-    if home == "interventions/csr":
-        pd.testing.assert_frame_equal(again.frame, ticket.frame, check_dtype=False)
-        assert again.plan.tolist() == ticket.plan.tolist()
-        assert (again.id, again.phase, again.reason, again.reason_code) == (1, 1, ticket.reason, "explored")
-    else:
-        assert again == ticket
+    assert to_text(as_decided(again)) == to_text(as_decided(ticket))
+    assert home == "interventions/csr" or again == ticket
 
 
 @pytest.mark.parametrize("home", ["groups/group-fair-top-interval", "groups/linear-thompson"])
