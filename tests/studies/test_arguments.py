@@ -152,9 +152,9 @@ def test_arguments_are_given_once_by_position_or_by_name():
 
 def test_groups_of_a_round_are_in_every_export():
     with eh.Study.create(":memory:", eh.groups.LinearThompson({"ann": "f", "bob": "m"}, seed=1), name="jobs") as study:
-        for groups in ({"ann": "m", "bob": "f"}, ["f", "m"], None):
-            study.tell(study.ask([[0.3, 1.0], [0.2, 2.0]], groups=groups), 1.0)
         said = [{"ann": "m", "bob": "f"}, ["f", "m"], None]
+        for groups in said:
+            study.tell(study.ask([[0.3, 1.0], [0.2, 2.0]], groups=groups), 1.0)
         assert [given.get("groups") for given in study.frame()["given"]] == said
         table = bandit_frame(study)
         assert table["groups"].tolist() == said

@@ -1,11 +1,12 @@
 """Damaged stores, changed rows and indexes that lead astray are found by `verify`, and stop one person at most."""
 
 import random
+import sqlite3
 from contextlib import closing
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 import evenhand as eh
 from evenhand.errors import ErasedError, EvenhandError, StoreError
@@ -35,13 +36,9 @@ def sound(tmp_path_factory):
 
 def contents(path):
     """What verification may read, found without any index; states as they are read."""
-    engine = create_engine(f"sqlite:///{path}")
-    try:
-        with engine.connect() as connection:
-            tables = [connection.execute(text(f"SELECT {what} NOT INDEXED")).all() for what in READ]
-            return [sorted(repr([read(cell) for cell in row]) for row in rows) for rows in tables]
-    finally:
-        engine.dispose()
+    with closing(sqlite3.connect(path)) as database:
+        tables = [database.execute(f"SELECT {what} NOT INDEXED").fetchall() for what in READ]
+    return [sorted(repr([read(cell) for cell in row]) for row in rows) for rows in tables]
 
 
 def read(cell):
@@ -80,11 +77,9 @@ def test_a_flipped_bit_is_found_wherever_it_changes_what_is_read(sound, tmp_path
 
 def index_page(path, name):
     """The first byte of an index's root page and the size of a page."""
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
-        size = connection.scalar(text("PRAGMA page_size"))
-        root = connection.scalar(text(f"SELECT rootpage FROM sqlite_master WHERE name = '{name}'"))
-    engine.dispose()
+    with closing(sqlite3.connect(path)) as database:
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+        (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [name]).fetchone()
     return (root - 1) * size, size
 
 
