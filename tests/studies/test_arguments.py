@@ -41,9 +41,9 @@ def parameters(name, method):
 def example(name):
     """Return a policy, what its world shows in the first round, and what its world tells of a decision."""
     found = examples(registry.get(name).cls)[0]
-    policy, world = found if isinstance(found, tuple) else (found, None)
     if not isinstance(found, tuple):
-        return policy, (), lambda task: ((getattr(task, "choices", ()) or ["yes"])[0],)
+        return found, (), lambda task: ((getattr(task, "choices", ()) or ["yes"])[0],)
+    policy, world = found
     world.reset(1)
     return policy, world.observe(), world.respond
 
@@ -76,11 +76,6 @@ def plainly(decided):
     return {**as_decided(decided), "token": None} if not isinstance(decided, str) else decided
 
 
-def both(study, method, own, *given, **named):
-    """Call a study and a copy of its policy; return what came of either."""
-    return outcome(getattr(own, method), *given[:1], **named), outcome(getattr(study, method), *given[1:], **named)
-
-
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_name(name):
     policy, observed, respond = example(name)
@@ -93,7 +88,7 @@ def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_
     for more in [{}, *({one: values[one]} for one in parameters(name, "ask") if one not in ("n", "contexts"))]:
         alone = from_bytes(to_bytes(study.policy))
         given = more if "scores" in more else {**first, **more}  # scores stand in the place of contexts
-        own, through = both(study, "ask", alone, **given)
+        own, through = (outcome(one.ask, **given) for one in (alone, study))
         assert plainly(through) == plainly(own)
         if not isinstance(through, str):
             assert set(study.log.record(through).given) == {"contexts" if one == "scores" else one for one in given}
@@ -105,7 +100,7 @@ def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_
         told = dict(zip(happened, respond(decision), strict=True)) | extra
         alone = from_bytes(to_bytes(study.policy))
         ticket = alone.tickets.by_number(decision.id) if hasattr(alone, "tickets") else decision.id
-        own, through = both(study, "tell", alone, ticket, decision, **told)
+        own, through = outcome(alone.tell, ticket, **told), outcome(study.tell, decision, **told)
         assert through == ("told" if own is None else own)
         assert {one for one, value in extra.items() if value} <= set(study.log.record(decision).told or {})
     assert study.verify().ok

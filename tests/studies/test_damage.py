@@ -143,13 +143,10 @@ def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
     assert any("the database is damaged: the index of events" in problem for problem in finding.problems)
 
 
-# ---------------------------------------------------------------------- rows beside the log
+# ---------------------------------------------------------------------- people and rows beside the log
 
 
 ROWS = [[0.1, 0.2], [0.3, 0.4]]
-
-
-# ---------------------------------------------------------------------- people
 
 
 @pytest.fixture

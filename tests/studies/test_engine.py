@@ -128,17 +128,14 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
         while not done.is_set():
             study.ask()
 
-    threads = [threading.Thread(target=asking) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(5):
-            first, second = forked(lambda: study.ask().id, lambda: study.ask().id)
-            assert first != second
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(asking), pool.submit(asking)
+        try:
+            for _ in range(5):
+                first, second = forked(lambda: study.ask().id, lambda: study.ask().id)
+                assert first != second
+        finally:
+            done.set()
     assert study.verify().ok
 
 

@@ -40,8 +40,6 @@ PROMISES = {
 class Anything:
     """A policy that promises and keeps nothing: what is logged is drawn by the test."""
 
-    kept = "at every round"
-
     def __init__(self, **promise):
         self.promise = read_promise(**promise, audited=True)
         self.arms = self.promise.arms

@@ -62,13 +62,6 @@ WITHOUT_SNAPSHOTS = delete(SNAPSHOTS).where(SNAPSHOTS.c.sequence > 0)
 WITHOUT_THE_END = delete(EVENTS).where(EVENTS.c.sequence > 6)
 
 
-def test_of_an_empty_log_nothing_was_repeated():
-    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1))
-    found = study.verify()
-    assert (found.ok, found.repeated, found.entries) == (True, "none", 0)
-    assert (found.worst_shortfall, found.promise_kept) == (None, True)
-
-
 def test_chances_that_were_taken_out_of_a_log_are_found():
     """Of a policy that computes them when they are read."""
     study = Study.create(":memory:", eh.learners.Thompson(arms=["a", "b"], seed=1))
@@ -267,9 +260,12 @@ def test_a_digest_is_of_one_entry_only():
     assert len(digests) == len(texts) ** 2
 
 
-def test_the_shell_says_that_a_log_is_empty_and_that_nothing_came_since(tmp_path):
+def test_of_an_empty_log_nothing_was_repeated_and_the_shell_says_so_and_that_nothing_came_since(tmp_path):
     store, mark = str(tmp_path / "ads.evenhand"), str(tmp_path / "mark")
     study = Study.create(store, eh.quotas.FairUCB(SHARES, seed=1))
+    found = study.verify()
+    assert (found.ok, found.repeated, found.entries) == (True, "none", 0)
+    assert (found.worst_shortfall, found.promise_kept) == (None, True)
     found = call("verify", store, "--strict")
     assert (found.exit_code, "The log is empty." in found.output) == (0, True)
     study.ask()

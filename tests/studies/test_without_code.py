@@ -203,18 +203,16 @@ def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_dec
         assert "ask" not in [event.kind for event in study.log.events()]
 
 
-only_arm = 0
-
-
-def choose_the_only_arm(learner):
-    return only_arm
+def choose_what_is_learned(learner):
+    return learned
 
 
 def test_a_first_decision_that_comes_out_otherwise_was_repeated_differently(monkeypatch):
-    learner = Adapter([0], choose=choose_the_only_arm, update=update, dump=list, load=list)
+    learner = Adapter([0], choose=choose_what_is_learned, update=update, dump=list, load=list)
     study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.0, "b": 0.0}))
+    monkeypatch.setitem(globals(), "learned", 0)
     study.ask()
-    monkeypatch.setitem(globals(), "only_arm", 1)
+    monkeypatch.setitem(globals(), "learned", 1)
     found = study.verify()
     assert (found.ok, found.repeated, found.replayed) == (False, "differently", 0)
     assert "the log says" in found.problems[0]
