@@ -169,30 +169,27 @@ def test_an_expired_ticket_is_told_the_reward_of_silence(shared, clock):
     assert (again.log.expire_after, again.log.expire_reward) == (timedelta(minutes=1), 0.0)
 
 
-def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
-    shares = eh.Promise({"a": 0.2, "b": 0.3, "c": 0.1}, plays=2)
-    slates = eh.quotas.DeadlineLearn(eh.learners.UCB1(), shares)
-    study = Study.create(":memory:", slates, expire_after=60, expire_reward=0)
-    study.ask(count=3)
+SLATES = eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({"a": 0.2, "b": 0.3, "c": 0.1}, plays=2))
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown", "told"),
+    [(SLATES, [], [0.0, 0.0]), (eh.groups.TopInterval({"a": "F", "b": "M"}, seed=1), [[[1.0], [2.0]]], 0.0)],
+    ids=["a slate", "contexts"],
+)
+def test_every_arm_of_a_slate_and_an_arm_that_showed_contexts_is_told_the_reward_of_silence(policy, shown, told, clock):
+    study = Study.create(":memory:", policy.fresh(), expire_after=60, expire_reward=0)
+    study.ask(*shown, count=3)
     clock.pass_by(MINUTE)
-    study.ask()
-    assert study.frame()["reward"].tolist()[:3] == [[0.0, 0.0]] * 3
-    assert (study.statistics().rewarded.sum(), study.verify().problems) == (6, ())
+    study.state.run([Forget(ticket=1)])
+    assert study.frame()["reward"].tolist() == [told] * 3
+    assert (study.statistics().told, study.verify().problems) == (3, ())
 
 
 def test_a_policy_that_is_not_told_rewards_alone_has_no_reward_of_silence():
     for name in ("similarity/lipschitz-ucb", "sampling/uniform"):
         with pytest.raises(ArgumentError, match="expire_reward: expected a policy that is told rewards alone"):
             Study.create(":memory:", example(name)[0], expire_after="1m", expire_reward=0.5)
-
-
-def test_an_expired_ticket_that_showed_contexts_is_told_the_reward_of_silence(clock):
-    policy, world = example("groups/top-interval", seed=3)
-    study = Study.create(":memory:", policy, expire_after="1m", expire_reward=0.5)
-    study.ask(*world.observe())
-    clock.pass_by(MINUTE)
-    study.state.run([Forget(ticket=1)])
-    assert (study.log.record(1).told, study.verify().problems) == ({"reward": 0.5}, ())
 
 
 # ---------------------------------------------------------------------- tickets that live in the log

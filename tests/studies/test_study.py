@@ -131,29 +131,27 @@ def test_a_bad_reward_is_refused_and_changes_nothing(study, reward):
 
 
 def test_a_key_hands_out_one_decision(stored):
-    study = stored
-    decision = study.ask(key="user 7, page 3")
-    for one in (study, opened_anew(study)):
+    decision = stored.ask(key="user 7, page 3")
+    for one in (stored, opened_anew(stored)):
         assert one.ask(key="user 7, page 3").to_dict() == decision.to_dict()
     assert decision.reason_code != "other"
-    assert study.ask(key="user 8, page 3").id == 2
-    assert study.log.sequence == 2
+    assert stored.ask(key="user 8, page 3").id == 2
+    assert stored.log.sequence == 2
     for bad in ("", "x" * 201, 7):
         with pytest.raises(ArgumentError, match="key: expected a text"):
-            study.ask(key=bad)
+            stored.ask(key=bad)
 
 
 def test_many_in_one_transaction_each_with_its_own_outcome(stored):
-    study = stored
-    _, second = study.run([Ask(), Ask(key="k", actor="cron")])
+    _, second = stored.run([Ask(), Ask(key="k", actor="cron")])
     bad, *tells = (Tell(ticket=ticket, given={"reward": reward}) for ticket, reward in ((2, 7.0), (1, 1.0), (99, 1.0)))
-    outcomes = study.run([tells[0], bad, tells[0], Ask(key="k"), tells[1], Forget(ticket=2), Forget(ticket=2)])
+    outcomes = stored.run([tells[0], bad, tells[0], Ask(key="k"), tells[1], Forget(ticket=2), Forget(ticket=2)])
     said = [one if isinstance(one, str) else type(one).__name__ for one in outcomes]
     assert said[:4] == ["told", "RewardError", "already told", "Decision"]
     assert said[4:] == ["UnknownTicketError", "forgotten", "already forgotten"]
     assert outcomes[3] == second
-    assert study.log.record(second).actor == "cron"
-    assert study.verify().ok
+    assert stored.log.record(second).actor == "cron"
+    assert stored.verify().ok
 
 
 def test_a_failed_transaction_leaves_no_trace(stored, monkeypatch):
