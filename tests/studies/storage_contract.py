@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert, inspect, select, text
 
-from evenhand.errors import StoreError
+from evenhand.errors import StoreError, UnreachableError
 from evenhand.quotas import FairUCB
 from evenhand.studies.store.schema import KEYS, METADATA
 from evenhand.studies.store.storage import Storage
@@ -105,6 +105,7 @@ def _refusals(opened: Opener, name: str) -> None:
             with pytest.raises(StoreError) as refusal, block() as connection:
                 connection.execute(text("SELECT * FROM no_such_table"))
             assert storage.url in str(refusal.value), f"the error {refusal.value} does not name {storage.url}"
+            assert not isinstance(refusal.value, UnreachableError), "a later try cannot succeed"
         _add_key(storage, "next")
         assert _keys(storage) == ["next"], "the block after a refusal did not work"
 

@@ -1,6 +1,5 @@
 """A study's `ask` and `tell` take what its policy takes: for every registered policy, through every door."""
 
-import copy
 import inspect
 import io
 import itertools
@@ -42,10 +41,9 @@ def parameters(name, method):
 def example(name):
     """Return a policy, what its world shows in the first round, and what its world tells of a decision."""
     found = examples(registry.get(name).cls)[0]
-    policy, world = found if isinstance(found, tuple) else (found, None)
     if not isinstance(found, tuple):
-        return policy, (), lambda task: ((getattr(task, "choices", ()) or ["yes"])[0],)
-    world = copy.deepcopy(world)
+        return found, (), lambda task: ((getattr(task, "choices", ()) or ["yes"])[0],)
+    policy, world = found
     world.reset(1)
     return policy, world.observe(), world.respond
 
@@ -78,11 +76,6 @@ def plainly(decided):
     return {**as_decided(decided), "token": None} if not isinstance(decided, str) else decided
 
 
-def both(study, method, own, *given, **named):
-    """Call a study and a copy of its policy; return what came of either."""
-    return outcome(getattr(own, method), *given[:1], **named), outcome(getattr(study, method), *given[1:], **named)
-
-
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_name(name):
     policy, observed, respond = example(name)
@@ -95,7 +88,7 @@ def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_
     for more in [{}, *({one: values[one]} for one in parameters(name, "ask") if one not in ("n", "contexts"))]:
         alone = from_bytes(to_bytes(study.policy))
         given = more if "scores" in more else {**first, **more}  # scores stand in the place of contexts
-        own, through = both(study, "ask", alone, **given)
+        own, through = (outcome(one.ask, **given) for one in (alone, study))
         assert plainly(through) == plainly(own)
         if not isinstance(through, str):
             assert set(study.log.record(through).given) == {"contexts" if one == "scores" else one for one in given}
@@ -107,7 +100,7 @@ def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_
         told = dict(zip(happened, respond(decision), strict=True)) | extra
         alone = from_bytes(to_bytes(study.policy))
         ticket = alone.tickets.by_number(decision.id) if hasattr(alone, "tickets") else decision.id
-        own, through = both(study, "tell", alone, ticket, decision, **told)
+        own, through = outcome(alone.tell, ticket, **told), outcome(study.tell, decision, **told)
         assert through == ("told" if own is None else own)
         assert {one for one, value in extra.items() if value} <= set(study.log.record(decision).told or {})
     assert study.verify().ok
@@ -154,9 +147,9 @@ def test_arguments_are_given_once_by_position_or_by_name():
 
 def test_groups_of_a_round_are_in_every_export():
     with eh.Study.create(":memory:", eh.groups.LinearThompson({"ann": "f", "bob": "m"}, seed=1), name="jobs") as study:
-        for groups in ({"ann": "m", "bob": "f"}, ["f", "m"], None):
-            study.tell(study.ask([[0.3, 1.0], [0.2, 2.0]], groups=groups), 1.0)
         said = [{"ann": "m", "bob": "f"}, ["f", "m"], None]
+        for groups in said:
+            study.tell(study.ask([[0.3, 1.0], [0.2, 2.0]], groups=groups), 1.0)
         assert [given.get("groups") for given in study.frame()["given"]] == said
         table = bandit_frame(study)
         assert table["groups"].tolist() == said
@@ -207,7 +200,7 @@ CONTEXTS = [
     memoryview(np.array(PEOPLE)),
     [[Fraction(10**400), 1], [0, 1]],
 ]
-ALONE = [Decimal("0.5"), True, "1", pd.Series([1.0]), Fraction(10**400)]
+ALONE = [Decimal("0.5"), True, "1", pd.Series([1.0]), Fraction(10**400), object()]
 TABLES = [pd.DataFrame({"a": [3.0, 2.0, 1.0, 0.0]}, index=index) for index in ([3, 2, 1, 0], None, [*"abcd"])]
 LABELS = [pd.Series([0, 1, 2, 3]), pd.Series([0, 1, 2, 3], index=[*"dcba"]), [3, 2, 1, 0]]
 SHARES = [pd.Series({0: 0.7, 1: 0.1}), {"0": Fraction(1, 3), "1": Decimal("0.1")}, [0.7, 0.1]]
@@ -242,8 +235,7 @@ def test_a_study_reads_every_form_of_a_value_as_its_policy_does(made, method, gi
         assert study.verify().ok
 
 
-@pytest.mark.parametrize("offer", [lambda: iter([1, 2]), lambda: map(int, "12")], ids=["iter", "map"])
-def test_an_iterator_is_read_once_for_all_decisions(offer):
+def test_an_iterator_is_read_once_for_all_decisions():
     with eh.Study.create(":memory:", MADE["offered"](), name="one") as study:
-        decisions = study.ask(available=offer(), count=2)
+        decisions = study.ask(available=iter([1, 2]), count=2)
         assert [study.log.record(one).given for one in decisions] == [{"available": [1, 2]}] * 2

@@ -13,11 +13,9 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Ask, Change, Store, Study, bandit_frame
-from evenhand.studies.proofs.files import write_proof
-from evenhand.studies.proofs.verify import lines_of
 from evenhand.studies.statistics.state import summarize
 from tests.cli.shell import answer
-from tests.studies.test_proof_attacks import in_javascript, judged
+from tests.studies.test_proof_attacks import in_javascript, judged, proof_of
 from tests.studies.test_verify import told
 
 SHARES = {"a": F(1, 2), "b": "1/5", "c": 0.1}
@@ -131,26 +129,20 @@ def test_slates_are_logged_told_and_told_again():
         bandit_frame(study)
 
 
-def test_of_an_arm_that_is_owed_nothing_no_round_is_shown_in_which_it_was_owed():
-    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.0, "b": 0.9}, seed=1))
+def test_neither_an_arm_that_is_owed_nothing_nor_one_of_a_slate_is_shown_with_a_round_in_which_it_was_owed():
+    """Of a slate the log does not say which arm was owed."""
+    study = Study.create(":memory:", DeadlineLearn(UCB1(), {"a": 0.0, "b": 0.9}, seed=1))
+    slates = Study.create(":memory:", DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.5, "c": 0.9}, plays=2, seed=1))
     for _ in range(20):
         study.tell(study.ask(), 0.0)
-    last = [row["last_owed_round"] for row in summarize(study)["arms"]]
+        slates.tell(slates.ask(), [0.0, 0.0])
+    assert "forced" in slates.frame()["decision"].str["reason_code"].tolist()
+    last, of_slates = ([row["last_owed_round"] for row in summarize(one)["arms"]] for one in (study, slates))
+    assert of_slates == [None] * 3
     assert last[0] is None
     assert last[1] > 0
     study.change({"a": 0.1, "b": 0.0})
     assert summarize(study)["arms"][1]["last_owed_round"] is None
-
-
-def test_of_a_slate_no_arm_is_said_to_be_owed_as_the_log_does_not_say_which_was():
-    rule = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.5, "b": 0.5, "c": 0.9}, plays=2, seed=1)
-    study = Study.create(":memory:", rule)
-    reasons = []
-    for _ in range(20):
-        reasons.append((decision := study.ask()).reason_code)
-        study.tell(decision, [0.0, 0.0])
-    assert "forced" in reasons
-    assert [row["last_owed_round"] for row in summarize(study)["arms"]] == [None, None, None]
 
 
 # ---------------------------------------------------------------------- arms that come and go under caps
@@ -160,25 +152,15 @@ PROMISE = Promise({"a": "25%", "b": "10%", "c": 0}, caps={"a": "40%", "b": "50%"
 OUTAGES = {("a",): range(10, 20), ("a", "b"): range(20, 45), ("b", "c"): range(45, 60)}
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("outages") / "s.evenhand"
-
-
-@pytest.fixture(scope="module")
-def study(path):
-    study = Study.create(path, eh.quotas.DeadlineLearn(eh.learners.Thompson(), PROMISE, seed=1), name="calls")
-    rng = random.Random(1)
+def test_verify_all_audits_and_all_verifiers_of_a_proof_agree_on_excused_rounds(tmp_path):
+    path, rng = tmp_path / "s.evenhand", random.Random(1)
+    study = Study.create(path, DeadlineLearn(Thompson(), PROMISE, seed=1), name="calls")
     for round in range(80):
         offer = next((offer for offer, rounds in OUTAGES.items() if round in rounds), None)
         decision = study.ask(**({} if offer is None else {"available": list(offer)}))
         study.tell(decision, float(rng.random() < {"a": 0.9, "b": 0.5, "c": 0.1}[decision.arm]))
         if round == 30:
-            study.earlier = study.verify()
-    return study
-
-
-def test_verify_and_all_audits_give_the_same_verdict_and_the_same_excused_rounds(study, path, tmp_path):
+            earlier = study.verify()
     files = [str(tmp_path / f"log.{kind}") for kind in ("csv", "parquet")]
     for file in files:
         answer("export", path, "--out", file)
@@ -192,16 +174,11 @@ def test_verify_and_all_audits_give_the_same_verdict_and_the_same_excused_rounds
         assert (one.kept, one.excused, one.worst_shortfall) == (True, first.excused, first.worst_shortfall)
     verified = study.verify()
     assert (verified.ok, verified.promise_kept, verified.worst_shortfall) == (True, True, first.worst_shortfall)
-    later = study.verify(since=study.earlier)
+    later = study.verify(since=earlier)
     assert told(later) == told(verified)
     assert {first.notes[-1]} <= {*verified.notes} < {*later.notes}
     assert first.notes[-1] in study.statistics().notes
-
-
-def test_a_proof_is_judged_alike_by_all_its_verifiers(study, tmp_path):
-    write_proof(study.log, tmp_path / "proof.zip")
-    lines = list(lines_of(str(tmp_path / "proof.zip")))
-    known = study.verify().checkpoint
+    lines, known = proof_of(study, tmp_path), verified.checkpoint
     assert known["kept"]
     assert judged(lines, [known]) == (True, True)
     said, sound = in_javascript([(lines, [known])])[0]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, ReplayError
+from evenhand.errors import ArgumentError, ClosedTicketError, ReplayError
 from evenhand.kernels.compose import flat
 from evenhand.studies import Ask, Study
 from evenhand.studies.log.codec import as_decided, decision_from, from_text, revive, to_plain, to_text
@@ -149,14 +149,6 @@ def test_a_ticket_that_was_closed_before_the_study_began():
     assert study.ask().id == 2
 
 
-def test_reports_that_are_no_numbers_are_compared_like_others():
-    study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
-    study.tell(study.ask(), np.float32(0.5))
-    assert study.tell(1, 0.5) == "already told"
-    with pytest.raises(ContradictionError, match="not reward"):
-        study.tell(1, float("inf"))
-
-
 def test_what_fails_in_replay_is_said_with_its_entry(monkeypatch):
     study = Study.create(":memory:", eh.learners.UCB1(arms=2))
     study.ask()
@@ -177,12 +169,8 @@ def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
     ticket = policy.ask(*world.observe())
     again = decision_from(from_text(to_text(as_decided(ticket))))
     assert type(again) is type(ticket)
-    if home == "interventions/csr":
-        pd.testing.assert_frame_equal(again.frame, ticket.frame, check_dtype=False)
-        assert again.plan.tolist() == ticket.plan.tolist()
-        assert (again.id, again.phase, again.reason, again.reason_code) == (1, 1, ticket.reason, "explored")
-    else:
-        assert again == ticket
+    assert to_text(as_decided(again)) == to_text(as_decided(ticket))
+    assert home == "interventions/csr" or again == ticket
 
 
 @pytest.mark.parametrize("home", ["groups/group-fair-top-interval", "groups/linear-thompson"])

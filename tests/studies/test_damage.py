@@ -1,17 +1,19 @@
 """Damaged stores, changed rows and indexes that lead astray are found by `verify`, and stop one person at most."""
 
 import random
+import sqlite3
 from contextlib import closing
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 import evenhand as eh
 from evenhand.errors import ErasedError, EvenhandError, StoreError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Study, Tell
 from tests.fuzzing import many
+from tests.studies.test_verify import change, execute
 
 SHARES = {"ads": 0.2, "news": 0.3}
 READ = ("* FROM studies", "* FROM events", "study, sequence, digest, state FROM snapshots")
@@ -34,21 +36,22 @@ def sound(tmp_path_factory):
 
 def contents(path):
     """What verification may read, found without any index; states as they are read."""
-    engine = create_engine(f"sqlite:///{path}")
-    try:
-        with engine.connect() as connection:
-            tables = [connection.execute(text(f"SELECT {what} NOT INDEXED")).all() for what in READ]
-            return [sorted(repr([read(cell) for cell in row]) for row in rows) for rows in tables]
-    finally:
-        engine.dispose()
+    with closing(sqlite3.connect(path)) as database:
+        tables = [database.execute(f"SELECT {what} NOT INDEXED").fetchall() for what in READ]
+    return [sorted(repr([read(cell) for cell in row]) for row in rows) for rows in tables]
 
 
 def read(cell):
     return to_bytes(from_bytes(cell)) if isinstance(cell, bytes) else cell
 
 
-def verified(path):
-    """What verification says of a store: whether all is well; a store that cannot be opened is refused by name."""
+def verified(path, content=None):
+    """What verification says of a store, of this content: whether all is well; a store that cannot be opened is refused
+    by name."""
+    if content is not None:
+        for file in path.parent.iterdir():
+            file.unlink()
+        path.write_bytes(content)
     try:
         study = Study.open(path, "ads")
     except EvenhandError:
@@ -66,22 +69,17 @@ def test_a_flipped_bit_is_found_wherever_it_changes_what_is_read(sound, tmp_path
         damaged = bytearray(whole)
         damaged[place // 8] ^= 1 << place % 8
         path = tmp_path / "ads.evenhand"
-        path.write_bytes(damaged)
-        if verified(path):
+        if verified(path, damaged):
             passed += 1
             assert contents(path) == before, f"bit {place}"
-        for file in tmp_path.iterdir():
-            file.unlink()
     assert passed > 0
 
 
 def index_page(path, name):
     """The first byte of an index's root page and the size of a page."""
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
-        size = connection.scalar(text("PRAGMA page_size"))
-        root = connection.scalar(text(f"SELECT rootpage FROM sqlite_master WHERE name = '{name}'"))
-    engine.dispose()
+    with closing(sqlite3.connect(path)) as database:
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+        (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [name]).fetchone()
     return (root - 1) * size, size
 
 
@@ -91,11 +89,7 @@ def test_each_byte_of_an_index_is_looked_at(sound, tmp_path):
     whole, found = sound.read_bytes(), 0
     used = [at for at in range(start, start + size) if whole[at]]
     for at in random.Random(1).sample(used, many(12)):
-        path = tmp_path / "ads.evenhand"
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
-        found += not verified(path)
-        for file in tmp_path.iterdir():
-            file.unlink()
+        found += not verified(tmp_path / "ads.evenhand", whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
     assert found >= 0.8 * many(12)
 
 
@@ -149,18 +143,10 @@ def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
     assert any("the database is damaged: the index of events" in problem for problem in finding.problems)
 
 
-# ---------------------------------------------------------------------- rows beside the log
+# ---------------------------------------------------------------------- people and rows beside the log
 
 
 ROWS = [[0.1, 0.2], [0.3, 0.4]]
-
-
-def run(study, statement, /, **values):
-    with study.store.writing() as connection:
-        assert connection.execute(text(statement), values).rowcount > 0
-
-
-# ---------------------------------------------------------------------- people
 
 
 @pytest.fixture
@@ -176,12 +162,12 @@ def people():
 
 
 @pytest.mark.parametrize(
-    "change",
+    "other",
     ["name = 'Bob'", "day = day + 1", "name = 'Ann', day = day + 9", "secret = 'zz'", "secret = 'ab'", "study = 2"],
 )
-def test_a_changed_row_of_a_subject_is_found(people, change):
+def test_a_changed_row_of_a_subject_is_found(people, other):
     Study.create(people.store, eh.quotas.FairUCB(SHARES, seed=1), name="other")
-    run(people, f"UPDATE subjects SET {change} WHERE name = 'Ben'")
+    execute(people, text(f"UPDATE subjects SET {other} WHERE name = 'Ben'"))
     problems = people.verify().problems
     assert any("subject key" in problem and ("was changed" in problem or "damaged" in problem) for problem in problems)
 
@@ -191,7 +177,7 @@ def test_a_changed_row_of_a_subject_is_found(people, change):
 def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
     if fresh:  # an object that read the log before it goes on by itself
         Study.open(people.store).ask(ROWS, subject="Eve")
-    run(people, f"{damage} WHERE name = 'Ben'")
+    execute(people, text(f"{damage} WHERE name = 'Ben'"))
     study = Study.open(people.store) if fresh else people
     asks = [Ask(given={"contexts": ROWS}, subject=name) for name in ("Ann", "Ben", None)]
     first, second, third = study.run(asks)
@@ -219,6 +205,6 @@ def test_a_damaged_decision_is_an_error_by_name():
     study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     study.tell(study.ask(), 0.5)
     for decision in ("{", "[]", '{"index": "x"}', '{"index": 10.5}'):
-        run(study, "UPDATE events SET decision = :decision WHERE sequence = 1", decision=decision)
+        change(study, 1, decision=decision)
         with pytest.raises(EvenhandError, match=r"entry 1 cannot be read"):
             Study.open(study.store).statistics()

@@ -1,7 +1,6 @@
 """Connections to a database: who waits for whom, what a kill or a fork leaves behind, and a database that stops."""
 
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 import evenhand as eh
@@ -17,7 +16,6 @@ from evenhand.errors import StoreError, UnreachableError
 from evenhand.studies import Ask, Store, Study
 from evenhand.studies.keys import add_key, list_keys
 from evenhand.studies.store.schema import EVENTS
-from evenhand.studies.store.store import is_outage
 from tests.forks import forked
 from tests.studies.postgres import Server
 
@@ -130,17 +128,14 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
         while not done.is_set():
             study.ask()
 
-    threads = [threading.Thread(target=asking) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(5):
-            first, second = forked(lambda: study.ask().id, lambda: study.ask().id)
-            assert first != second
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(asking), pool.submit(asking)
+        try:
+            for _ in range(5):
+                first, second = forked(lambda: study.ask().id, lambda: study.ask().id)
+                assert first != second
+        finally:
+            done.set()
     assert study.verify().ok
 
 
@@ -207,43 +202,22 @@ CALLS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def stopping(programs):
-    """A server of its own that can be stopped, and a study on it."""
+def test_a_server_that_stops_is_said_by_name_whatever_is_called_and_within_a_transaction(programs):
     with Server() as server:
         server.make()
         study = Study.create(f"postgresql://postgres@/postgres?host={server.home}", POLICY, name="ads")
         study.run([Ask()] * 1_500)
-        yield server, study
-        study.store.close()
-
-
-@pytest.fixture
-def running(stopping):
-    """The same, while the server runs."""
-    if not (stopping[0].data / "postmaster.pid").exists():
-        stopping[0].start()
-    stopping[1].store.close()
-    return stopping
-
-
-def test_a_server_that_stopped_is_said_by_name_whatever_is_called(running):
-    server, study = running
-    study.log.sequence  # noqa: B018
-    server.control("-m", "immediate", "stop")
-    for call in CALLS:
-        for _ in range(2):
+        for use in (study.store.reading, study.store.writing):
+            with pytest.raises(UnreachableError), use() as connection:  # noqa: PT012
+                server.control("-m", "immediate", "stop")
+                connection.execute(text("SELECT 1"))
+            server.start()
+            assert study.log.sequence == 1_500
+        server.control("-m", "immediate", "stop")
+        for call in CALLS * 2:
             with pytest.raises(UnreachableError, match=r"the store did not do it: "):
                 call(study)
-    study.store.close()
-
-
-@pytest.mark.parametrize("use", ["reading", "writing"])
-def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
-    server, study = running
-    with pytest.raises(UnreachableError), getattr(study.store, use)() as connection:  # noqa: PT012
-        server.control("-m", "immediate", "stop")
-        connection.execute(text("SELECT 1"))
+        study.store.close()
 
 
 def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeypatch):
@@ -267,16 +241,3 @@ def test_all_connections_in_use_is_an_outage(tmp_path):
     study = Study.create(tmp_path / "ads.evenhand", POLICY, name="ads")
     with pytest.raises(UnreachableError, match="all connections are in use"), study.store.reading():
         raise PoolTimeout
-
-
-def test_damage_is_no_outage(tmp_path):
-    path = tmp_path / "damaged"
-    path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5_000)
-    for statement in ("SELECT * FROM sqlite_master", "SELECT * FROM nowhere"):
-        with pytest.raises(sqlite3.Error) as error, sqlite3.connect(path) as connection:
-            connection.execute(statement)
-        assert not is_outage(error.value)
-    with pytest.raises(Exception, match="no such table") as error, create_engine("sqlite://").connect() as connection:
-        connection.exec_driver_sql("SELECT * FROM nowhere")
-    assert not is_outage(error.value)
-    assert not is_outage(None)

@@ -7,21 +7,16 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from sqlalchemy import event
 
 import evenhand as eh
 from evenhand import registry
-from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
-from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.errors import ArgumentError, ClosedTicketError
 from evenhand.policy.tickets import Tickets
-from evenhand.quotas import FairUCB
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Forget, Study, Tell
 from evenhand.studies.export import bandit_frame
-from evenhand.studies.log.codec import as_decided, from_text, revive, to_plain, to_text
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
-from tests.naming import at_night, named
+from tests.naming import named
 from tests.studies.conftest import example
 
 MINUTE = 60_000_000
@@ -60,18 +55,6 @@ def test_the_next_ask_closes_what_was_open_for_too_long(shared, clock):
     assert (statistics.told, statistics.forgotten, sorted(statistics.open)) == (1, 2, [4, 5])
     for found in (study.verify(), study.verify(since=since)):
         assert (found.problems, found.told, found.forgotten, found.open) == ((), 1, 2, 2)
-
-
-def test_what_is_told_too_late_has_expired_whoever_tells_it(shared, clock):
-    study = Study.create(shared, fair(), name="ads", expire_after=timedelta(minutes=1))
-    study.ask(count=2)
-    clock.pass_by(MINUTE)
-    late = Study.open(shared)
-    with pytest.raises(ClosedTicketError, match="ticket 2 expired"):
-        late.tell(2, 1.0)
-    assert late.open_tickets == study.open_tickets == []
-    assert late.state.now().bytes() == study.state.now().bytes()
-    assert study.verify().ok
 
 
 def test_many_expire_a_few_at_a_time_and_none_is_told_late(clock):
@@ -186,120 +169,33 @@ def test_an_expired_ticket_is_told_the_reward_of_silence(shared, clock):
     assert (again.log.expire_after, again.log.expire_reward) == (timedelta(minutes=1), 0.0)
 
 
-def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
-    shares = eh.Promise({"a": 0.2, "b": 0.3, "c": 0.1}, plays=2)
-    slates = eh.quotas.DeadlineLearn(eh.learners.UCB1(), shares)
-    study = Study.create(":memory:", slates, expire_after=60, expire_reward=0)
-    study.ask(count=3)
-    clock.pass_by(MINUTE)
-    study.ask()
-    assert study.frame()["reward"].tolist()[:3] == [[0.0, 0.0]] * 3
-    assert (study.statistics().rewarded.sum(), study.verify().problems) == (6, ())
+SLATES = eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({"a": 0.2, "b": 0.3, "c": 0.1}, plays=2))
 
 
 @pytest.mark.parametrize(
-    "name", ["quotas/deadline-learn", "groups/top-interval", "similarity/lipschitz-ucb", "sampling/uniform"]
+    ("policy", "shown", "told"),
+    [(SLATES, [], [0.0, 0.0]), (eh.groups.TopInterval({"a": "F", "b": "M"}, seed=1), [[[1.0], [2.0]]], 0.0)],
+    ids=["a slate", "contexts"],
 )
-def test_a_policy_takes_the_reward_of_silence_or_the_study_is_refused(name, clock):
-    policy, world = example(name, seed=3)
-    try:
-        study = Study.create(":memory:", policy, name="study", expire_after="1m", expire_reward=0.5)
-    except ArgumentError as error:
-        assert str(error).startswith("expire_reward: expected a policy that is told rewards alone")  # noqa: PT017
-        assert not isinstance(policy, KernelPolicy)
-        return
-    study.ask(*world.observe())
+def test_every_arm_of_a_slate_and_an_arm_that_showed_contexts_is_told_the_reward_of_silence(policy, shown, told, clock):
+    study = Study.create(":memory:", policy.fresh(), expire_after=60, expire_reward=0)
+    study.ask(*shown, count=3)
     clock.pass_by(MINUTE)
     study.state.run([Forget(ticket=1)])
-    assert (study.log.record(1).told, study.verify().problems) == ({"reward": 0.5}, ())
+    assert study.frame()["reward"].tolist() == [told] * 3
+    assert (study.statistics().told, study.verify().problems) == (3, ())
+
+
+def test_a_policy_that_is_not_told_rewards_alone_has_no_reward_of_silence():
+    for name in ("similarity/lipschitz-ucb", "sampling/uniform"):
+        with pytest.raises(ArgumentError, match="expire_reward: expected a policy that is told rewards alone"):
+            Study.create(":memory:", example(name)[0], expire_after="1m", expire_reward=0.5)
 
 
 # ---------------------------------------------------------------------- tickets that live in the log
 
 
-APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "_tickets_live_in_log", False)]
-QUICK = (
-    "quotas/deadline-learn",
-    "learners/lin-ucb",
-    "groups/linear-thompson",
-    "similarity/lipschitz-ucb",
-    "sampling/optimistic",
-    "interventions/csr",
-)
-"""One of each kind; the others at night."""
-SHOWN = ("contexts", "groups")
-
-
-def conversation(policy, world, rounds=14):
-    """Ask and tell, late and out of order; yield before each step what is about to happen."""
-    world.reset(seed=3)
-    waiting = []
-    for t in range(rounds):
-        try:
-            shown = world.observe()
-            ticket = policy.ask(*shown)
-        except EvenhandError:
-            break
-        yield ("asked", ticket, shown)
-        waiting.append((ticket, world.respond(ticket)))
-        if t % 4 == 3:
-            forgotten, _ = waiting.pop(0)
-            yield ("forget", forgotten, None)
-            policy.forget(forgotten)
-        while t % 3 == 2 and len(waiting) > 2:
-            ticket, happened = waiting.pop(-2)
-            yield ("tell", ticket, None)
-            policy.tell(ticket, *happened)
-
-
 def test_what_decides_by_its_open_tickets_keeps_them():
-    every = {entry.name for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")}
-    assert every - set(APART) == {"sampling/certification"}
-
-
-@pytest.mark.parametrize("name", [name if name in QUICK else at_night(name) for name in APART])
-def test_tickets_are_laid_aside_and_taken_up_again_from_the_log(name):
-    policy, world = example(name)
-    apart, log, seen = from_bytes(to_bytes(policy)), {}, []
-    whole = [(kind, to_text(as_decided(ticket))) for kind, ticket, _ in conversation(policy, world)]
-
-    def take_up(number):
-        decided, given = log[number]
-        apart.tickets.restore(number, from_text(decided), revive(from_text(given)))
-
-    for kind, ticket, shown in conversation(apart, world):
-        seen.append((kind, to_text(as_decided(ticket))))
-        if kind == "asked":
-            decided = {**as_decided(ticket), **apart.tickets.extra_log_fields(ticket.id)}
-            given = dict(zip(SHOWN, shown, strict=False))
-            log[ticket.id] = to_text(decided), to_text(to_plain(given))
-            apart.tickets.evict(0)
-            assert not apart.tickets.remembers(ticket.id)
-        else:
-            take_up(ticket.id)
-    assert seen == whole
-    assert len(seen) > 2
-    for number in policy.open_tickets:
-        take_up(number)
-    assert to_bytes(apart) == to_bytes(policy)
-    numbers, kept = policy.open_tickets, policy.open_tickets[:1]
-    with policy.tickets.only(kept):
-        bare = to_bytes(policy)
-    assert policy.open_tickets == numbers
-    assert from_bytes(bare).open_tickets == kept
-    apart.tickets.evict(0, kept)
-    assert to_bytes(apart) == bare
-
-
-def test_a_server_without_statistics_looks_each_ticket_up(database):
-    """A join would read the log once for each ticket: seconds, in a database that was never analysed."""
-    statements = []
-    with Study.create(database, FairUCB({"a": 0.2, "b": 0.3}, seed=1)) as study:
-        study.tell(study.ask(count=300)[0], 1.0)
-        event.listen(study.store._engine, "before_cursor_execute", lambda *given: statements.append(given[2:4]))
-        with study.store.reading() as connection:
-            assert [ask.ticket for ask in study._log.open_asks(connection, 0, 300, 2)] == [2, 3]
-            statement, parameters = statements[-1]
-            plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars())
-    assert "ticket = events.ticket" in plan
-    assert "Join" not in plan
+    every = [entry for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")]
+    kept = [entry.name for entry in every if not getattr(entry.cls, "_tickets_live_in_log", False)]
+    assert kept == ["sampling/certification"]

@@ -104,40 +104,37 @@ def test_an_empty_study(policy):
 # ---------------------------------------------------------------------- bandit feedback
 
 
-def test_a_policy_without_chance():
-    study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25, 0.5])
-    table = bandit_frame(study)
-    assert list(table.columns) == [*FEEDBACK, *CHANCES, LEFT_OUT]
-    assert table[CHANCES].to_numpy().tolist() == np.eye(2)[table["action"]].tolist()
-    expected = {"ticket": [1, 3, 4], "reward": [1.0, 0.25, 0.5], "propensity": [1.0] * 3, "deterministic": [True] * 3}
-    expected |= {"n_actions": [2] * 3, "action": [study.log.record(one).decision["index"] for one in (1, 3, 4)]}
-    assert {name: table[name].tolist() for name in expected} == expected
-    dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
-    assert {name: table[name].dtype for name in dtypes} == dtypes
-    assert table["deterministic"].dtype == bool
-
-
 @pytest.mark.parametrize(
     "policy",
     [
+        eh.quotas.FairUCB(SHARES, seed=1),
         eh.learners.Thompson(arms=["ads", "news"], seed=1),
         eh.learners.EpsilonGreedy(arms=["ads", "news"], seed=1),
         eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1),
         eh.quotas.FairLearn(eh.learners.EpsilonGreedy(0.5, seed=2), SHARES, seed=1),
     ],
+    ids=type,
 )
-def test_draws_have_the_propensities_that_the_decisions_had(policy):
-    study = Study.create(":memory:", policy, name="ads")
-    decisions = [study.ask() for _ in range(6)]
-    for decision in decisions:
-        study.tell(decision, 1.0)
+def test_decisions_with_a_reward_have_the_propensities_that_they_had(policy):
+    study = Study.create(":memory:", policy.fresh(), name="ads")
+    told = [study.ask() for _ in range(7)]
+    told.pop(1)
+    for decision in told:
+        study.tell(decision, decision.id / 8)
     table = bandit_frame(study)
-    assert table["propensity"].tolist() == [decision.propensity for decision in decisions]
-    for decision, chances in zip(decisions, table[CHANCES].to_numpy(), strict=True):
+    assert list(table.columns) == [*FEEDBACK, *CHANCES, LEFT_OUT]
+    expected = {"ticket": [1, 3, 4, 5, 6, 7], "n_actions": [2] * 6, "reward": [decision.id / 8 for decision in told]}
+    expected |= {"action": [decision.index for decision in told]}
+    expected |= {"propensity": [decision.propensity for decision in told]}
+    expected |= {"deterministic": [decision.probabilities is None for decision in told]}
+    assert {name: table[name].tolist() for name in expected} == expected
+    for decision, chances in zip(told, table[CHANCES].to_numpy(), strict=True):
         certain = np.arange(2) == decision.index
         assert chances.tolist() == [*(certain if decision.probabilities is None else decision.probabilities)]
     assert table["propensity"].between(0, 1, inclusive="right").all()
-    assert table["deterministic"].tolist() == [decision.probabilities is None for decision in decisions]
+    dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
+    assert {name: table[name].dtype for name in dtypes} == dtypes
+    assert table["deterministic"].dtype == bool
     assert study.verify().ok
 
 
@@ -152,7 +149,7 @@ def similar(rounds, *, individuals=4, seed=5, ragged=False):
     return study
 
 
-def test_propensities_of_a_fair_distribution():
+def test_propensities_of_a_fair_distribution_and_columns_of_an_individual_that_was_never_drawn():
     study = similar(12, ragged=True)
     table = bandit_frame(study)
     assert 0 < len(table) <= 12
@@ -162,9 +159,6 @@ def test_propensities_of_a_fair_distribution():
         decision = study.log.record(row.ticket).decision
         assert row.propensity == decision["probabilities"][row.action] > 0
         assert row.n_actions == len(decision["probabilities"]) == 4 + (row.round - 1) % 2
-
-
-def test_an_individual_that_was_never_drawn_has_its_columns():
     study = similar(2, individuals=6, seed=0)
     assert len(study.statistics().labels) < 6
     table = bandit_frame(study)
@@ -179,10 +173,10 @@ def toss(learner):
 def ignore(learner, index, reward): ...
 
 
-@pytest.mark.parametrize("name", ["sampling/uniform", "interventions/one-shot"])
-def test_decisions_that_are_for_no_arm_are_refused(name):
-    with pytest.raises(ArgumentError, match=f"expected decisions for one arm each, got those of {name}"):
-        bandit_frame(example_study(name))
+def test_decisions_that_are_for_no_arm_are_refused():
+    for name in ("sampling/uniform", "interventions/one-shot"):
+        with pytest.raises(ArgumentError, match=f"expected decisions for one arm each, got those of {name}"):
+            bandit_frame(example_study(name))
 
 
 COIN = eh.learners.Adapter([], choose=toss, update=ignore, dump=list, load=list)
@@ -264,21 +258,17 @@ def by_http(study, tmp_path, form):
 
 
 @pytest.mark.parametrize("exported", [by_shell, by_http])
-@pytest.mark.parametrize("form", ["log", "bandit"])
-def test_no_cell_of_an_export_is_a_formula(exported, form, tmp_path):
+def test_no_cell_of_an_export_is_a_formula_and_a_log_is_read_back_as_it_was(exported, tmp_path):
     study = spoken([*FORMULAS, *HARMLESS], tmp_path / "ads.evenhand")
-    text = exported(study, tmp_path, form)
-    dangerous = [cell for cell in cells(text) if cell[:1] in set("=+-@\t\r\n＝＋－＠") and not NUMBER.fullmatch(cell)]
-    assert dangerous == []
-    assert "'=1+1" in cells(text)
-    assert "-1.5" in cells(text), "text that is a number does no harm and stays as it is"
-
-
-@pytest.mark.parametrize("exported", [by_shell, by_http])
-def test_a_log_is_read_back_as_it_was(exported, tmp_path):
-    study = spoken([*FORMULAS, *HARMLESS], tmp_path / "ads.evenhand")
-    expected = study.frame()
-    found = read_csv(io.StringIO(exported(study, tmp_path, "log"), newline=""))
+    log, bandit = (exported(study, tmp_path, form) for form in ("log", "bandit"))
+    for text in (log, bandit):
+        dangerous = [
+            cell for cell in cells(text) if cell[:1] in set("=+-@\t\r\n＝＋－＠") and not NUMBER.fullmatch(cell)
+        ]
+        assert dangerous == []
+        assert "'=1+1" in cells(text)
+        assert "-1.5" in cells(text), "text that is a number does no harm and stays as it is"
+    found, expected = read_csv(io.StringIO(log, newline="")), study.frame()
     assert list(found.columns) == list(expected.columns)
     names = ["ticket", "round", "arm", "index", "reason", "status", "given", "told", "key", "actor"]
     again, whole = (table[names].astype(object).where(table[names].notna(), None) for table in (found, expected))

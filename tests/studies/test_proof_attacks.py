@@ -228,25 +228,27 @@ def test_chances_and_promises_are_judged_without_a_checkpoint(written):
     assert [sound for _, sound in in_javascript([*logs, (same, [])])] == [False] * len(logs) + [True]
 
 
+def by_file(folder, *shown):
+    """What the verifier of a proof says of files in a folder, run without evenhand: its exit code and its words."""
+    command = [sys.executable, "-I", "-S", str(HERE / "verify.py"), *shown]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
 def test_the_verifier_runs_where_evenhand_is_not_installed(written, tmp_path):
     lines, checkpoint = written
     (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "kept.json").write_text(json.dumps(checkpoint))
 
-    def run(*shown):
-        command = [sys.executable, "-I", "-S", str(HERE / "verify.py"), *shown]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        return done.returncode, done.stdout
-
-    code, printed = run("log.jsonl", "kept.json")
+    code, printed = by_file(tmp_path, "log.jsonl", "kept.json")
     said, root = printed.splitlines()
     assert code == 0
     assert said.startswith(f"The {len(lines) - 1} entries of the study ads are whole, and 1 earlier checkpoint fit; ")
     assert json.loads(root) == checkpoint
     (tmp_path / "log.jsonl").write_text("\n".join(lines[:-1]) + "\n")
-    code, printed = run("log.jsonl", "kept.json")
+    code, printed = by_file(tmp_path, "log.jsonl", "kept.json")
     assert (code, printed[:30]) == (1, "WRONG: the log ends before ent")
-    code, printed = run()
+    code, printed = by_file(tmp_path)
     assert (code, "python verify.py PROOF" in printed) == (2, True)
 
 
@@ -262,18 +264,14 @@ def asked(shares):
     return study
 
 
-def test_whole_numbers_that_javascript_rounds_are_labels_as_well(tmp_path):
-    lines = proof_of(asked({2**60 + 1: 0.2, 2**60 + 3: 0.3}), tmp_path)
-    assert not follow(iter(lines))[1]
-    assert in_javascript([(lines, [])])[0][1] is True
-
-
-def test_positions_that_were_drawn_each_on_its_own_are_sound(tmp_path):
+def test_labels_that_javascript_rounds_and_positions_that_were_drawn_each_on_its_own_are_sound(tmp_path):
     study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select="many", seed=1), name="loans")
     assert len(study.ask([[0.6, 0.1], [0.2, 0.5]]).arms) == 2
     assert study.verify().ok
     assert Receipts(study.log).of(ticket=1)["positions"] == [0, 1]
-    assert in_javascript([(proof_of(study, tmp_path), [])])[0][1] is True
+    logs = [(proof_of(one, tmp_path), []) for one in (asked({2**60 + 1: 0.2, 2**60 + 3: 0.3}), study)]
+    assert not any(follow(iter(lines))[1] for lines, _ in logs)
+    assert [sound for _, sound in in_javascript(logs)] == [True, True]
 
 
 def test_a_checkpoint_and_a_receipt_may_not_say_more_than_the_log():

@@ -4,11 +4,8 @@ Receipts: one decision at its place of a root, checked without the log.
 """
 
 import json
-import subprocess
-import sys
 import zipfile
 from fractions import Fraction
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,7 +16,6 @@ from evenhand.promises.promise import read_promise
 from evenhand.studies import Study
 from evenhand.studies.log.chain import Birth, Entry, digest_of
 from evenhand.studies.log.codec import to_text
-from evenhand.studies.proofs import files
 from evenhand.studies.proofs.files import write_proof
 from evenhand.studies.proofs.receipts import Receipts
 from evenhand.studies.proofs.verify import check_receipt, follow, lines_of
@@ -27,6 +23,7 @@ from evenhand.studies.statistics.checkpoint import Count
 from tests.cli.shell import answer, refused
 from tests.reference import proofs as reference
 from tests.reference.proofs import is_receipt
+from tests.studies.test_proof_attacks import by_file
 
 ARMS = ("a", "b", "c", "d")
 BIRTH = Birth("shop", "quotas/any", "00", 1_764_000_000_000_000)
@@ -42,8 +39,6 @@ PROMISES = {
 
 class Anything:
     """A policy that promises and keeps nothing: what is logged is drawn by the test."""
-
-    kept = "at every round"
 
     def __init__(self, **promise):
         self.promise = read_promise(**promise, audited=True)
@@ -215,20 +210,7 @@ def test_a_proof_is_exported_with_what_checks_it(tmp_path):
     refused(ArgumentError, "or -; or --proof, got", "export", place)
 
 
-def test_shares_of_a_weight_are_not_counted_and_said():
-    promise = eh.Promise({"a": 0.25, "b": 0.25}, weight="tokens", largest=9, tolerance=9)
-    with Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
-        for weight in (3, 9, 1):
-            study.tell(study.ask(weight=weight), 1.0)
-        found = study.verify()
-    assert (found.ok, found.weight, found.promise_kept) == (True, "tokens", True)
-    assert (found.checkpoint["rounds"], found.checkpoint["kept"], found.checkpoint["worst"]) == (3, None, None)
-
-
 # ---------------------------------------------------------------------- receipts
-
-
-VERIFY = Path(files.__file__).with_name("verify.py")
 
 
 @pytest.fixture
@@ -296,19 +278,14 @@ def test_the_file_checks_a_receipt(drawn, tmp_path):
     receipt = Receipts(drawn.log).of(ticket=2)
     (tmp_path / "r.json").write_text(json.dumps(receipt))
     (tmp_path / "c.json").write_text(json.dumps(receipt["checkpoint"]))
-    command = [sys.executable, "-I", "-S", str(VERIFY), "r.json"]
     what = f"the decision 2 for {receipt['arms'][0]} with the chance {receipt['chance']} is"
 
-    def said(*more):
-        done = subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True)
-        return done.returncode, done.stdout.strip()
-
     came = "of the root that came with it: compare it with one that others hold."
-    assert said("c.json") == (0, f"Sound: {what} entry 2 of that root.")
-    assert said() == (0, f"Sound: {what} entry 2 {came}")
+    assert by_file(tmp_path, "r.json", "c.json") == (0, f"Sound: {what} entry 2 of that root.\n")
+    assert by_file(tmp_path, "r.json") == (0, f"Sound: {what} entry 2 {came}\n")
     (tmp_path / "r.json").write_text(json.dumps(receipt | {"at": 5, "checkpoint": None}))
-    assert said("c.json") == (1, f"WRONG: {what} not entry 2 of that root.")
-    assert said() == (1, f"WRONG: {what} not entry 2 {came}")
+    assert by_file(tmp_path, "r.json", "c.json") == (1, f"WRONG: {what} not entry 2 of that root.\n")
+    assert by_file(tmp_path, "r.json") == (1, f"WRONG: {what} not entry 2 {came}\n")
 
 
 def test_what_has_no_receipt_is_refused(drawn):

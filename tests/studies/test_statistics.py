@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import evenhand as eh
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Forget, Study, Tell
+from evenhand.studies.statistics.gauges import gauges_of
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import MOMENTS, Statistics
@@ -127,6 +128,7 @@ def test_rewards_of_each_moment_and_the_recent_ones(scripted):
         study.run([one for pair in zip(asks, tells, strict=True) for one in pair])
     statistics = study.statistics()
     assert statistics.reward == (0.5, 1.0)
+    assert gauges_of(statistics)["recent_reward"] == 1.0
     at = {moment.round: moment[3:5] for moment in statistics.moments}
     assert np.isnan(at[1]).all()
     assert at[301] == (0.0, 0.0)
