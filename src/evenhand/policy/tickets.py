@@ -9,19 +9,34 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar, Protocol
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, Wording, expected
+from evenhand.policy.traits import Traits
 from evenhand.saving.saved import packed, unpacked
-
-if TYPE_CHECKING:
-    from evenhand.policy.ask_tell import AskTell
 
 COPIED = "it works on a copy of this policy"
 """What refusals say of a policy that is not told what its copy is told."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class TicketOwner(Protocol):
+    """What hands out tickets, and knows what they look like."""
+
+    _traits: Traits
+    _noun: ClassVar[str]
+    _lock: AbstractContextManager[Any]
+    _tickets_live_in_log: ClassVar[bool]
+
+    def _identity(self) -> str: ...
+    def _ticket_fields(self, ticket: Any) -> tuple[Any, ...]: ...
+    def _ticket_by_number(self, number: int) -> Any: ...
+    def _extra_log_fields(self, remembered: tuple[Any, ...]) -> dict[str, Any]: ...
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]: ...
+    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]: ...
+    def _ticket_from_saved(self, *kept: Any) -> tuple[Any, ...]: ...
 
 
 class Tickets:
@@ -35,7 +50,7 @@ class Tickets:
     next : the number of the next ticket.
     """
 
-    def __init__(self, owner: AskTell) -> None:
+    def __init__(self, owner: TicketOwner) -> None:
         self.owner = owner
         self.open: dict[int, Any] = {}
         self.next = 1
@@ -45,7 +60,7 @@ class Tickets:
         """Return all but the owner, which is copied with its tickets and names itself again."""
         return {name: value for name, value in vars(self).items() if name != "owner"} | {"_token": self.token}
 
-    def copy_for(self, owner: AskTell, remembered: dict[int, Any]) -> Tickets:
+    def copy_for(self, owner: TicketOwner, remembered: dict[int, Any]) -> Tickets:
         """Return the tickets of a copy of the owner, which goes on with these that are open."""
         copied = Tickets(owner)
         copied.open, copied.next, copied._token = remembered, self.next, self.token
