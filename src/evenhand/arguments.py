@@ -33,6 +33,8 @@ def as_float(value: Any) -> float:
     >>> as_float(np.int8(1)), as_float(10**400), as_float("1")
     (1.0, inf, nan)
     """
+    if getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M"):  # an int by `item`, in nanoseconds
+        return math.nan
     if getattr(value, "shape", None) == () and not isinstance(value, np.longdouble):
         value = value.item()  # an array of no dimension, also of torch
     if not isinstance(value, (Real, Decimal)) or isinstance(value, bool):

@@ -23,7 +23,7 @@ NONE = [
     *(1j, np.array(1j), np.array([1.0, 0.0]), {}),
     *(None, pd.NA, float("nan"), Decimal("nan"), Decimal("snan")),
     *(float("inf"), 10**400, -(10**400), np.longdouble("1e4000")),
-    *(date(2026, 1, 1), np.datetime64("2026-01-01"), np.timedelta64(1, "s")),
+    *(date(2026, 1, 1), np.datetime64("2026-01-01"), np.timedelta64(1, "ns")),
 ]
 """None of these is a finite number."""
 ROWS = [[0.4, 0.1], [0.2, 0.5]]

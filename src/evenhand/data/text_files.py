@@ -68,7 +68,7 @@ def _encodes(encoding: str) -> bool:
 
 
 def decoded(content: bytes, name: object, encoding: str | None = None, hint: str = MEND) -> str:
-    """Return the text of a file that is called `name`, without its byte order mark; `mend` is what a refusal advises.
+    """Return the text of a file that is called `name`, without its byte order mark; `hint` is what a refusal advises.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def decoded(content: bytes, name: object, encoding: str | None = None, hint: str
 
 
 def text_of(file: Path, encoding: str | None = None, hint: str = MEND) -> str:
-    """Return the text of a file; `mend` is what a refusal of its encoding advises.
+    """Return the text of a file; `hint` is what a refusal of its encoding advises.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand.errors import (
     ArgumentError,
@@ -26,11 +26,8 @@ from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
-from evenhand.sampling.labelling.label_tickets import holders, lacks, pass_on
+from evenhand.sampling.labelling.label_tickets import LabelState, holders, lacks, pass_on
 from evenhand.sampling.labelling.label_users import Users, names_of, read_annotator
-
-if TYPE_CHECKING:
-    from evenhand.sampling.labelling.label_queue import LabelQueue
 
 SHOWN = 12
 """How many reasons a refusal says, and how many labels it names for each."""
@@ -50,7 +47,7 @@ class Row(NamedTuple):
 
 
 def tell_file(
-    queue: LabelQueue,
+    queue: LabelState,
     source: Any,
     encoding: str | None,
     annotator: str | Mapping[Any, str] | None,
@@ -124,7 +121,7 @@ def tell_file(
 
 
 def _rows_of(
-    queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
+    queue: LabelState, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
 ) -> tuple[list[Row], list[tuple[str, ArgumentError]]]:
     """Return the labels by the queue's own ids and names, then the items to reject; and where the others are, and what
     refuses them. What they say of users is added to these."""
@@ -163,7 +160,7 @@ def _rows_of(
     return [*labelled, *rejected.values()], refusals
 
 
-def _tell(queue: LabelQueue, row: Row) -> str:
+def _tell(queue: LabelState, row: Row) -> str:
     """Tell one label; return what came of it."""
     position = queue._items.position(row.item)
     state, asked = queue._items.state[position], holders(queue, position)
@@ -195,7 +192,7 @@ def _tell(queue: LabelQueue, row: Row) -> str:
     return "others" if row.who is not None and asked and not handed else "told"
 
 
-def _rehearsal(queue: LabelQueue) -> Any:
+def _rehearsal(queue: LabelState) -> Any:
     """Return a queue that labels can be told on trial: it shares everything but what they change."""
     trial: Any = object.__new__(type(queue))
     vars(trial).update(vars(queue))
@@ -223,7 +220,7 @@ def _item(said: Said, ids: Labels, texts: dict[str, set[Label]]) -> Label:
     return item
 
 
-def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
+def _texts(queue: LabelState) -> dict[str, set[Label]]:
     """Return the items by what people see of them."""
     found: dict[str, set[Label]] = {}
     for text, item in zip(queue.content or map(str, queue.ids), queue.ids, strict=True):
@@ -232,7 +229,7 @@ def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
 
 
 def _annotators(
-    queue: LabelQueue, said: Sequence[Said], given: Mapping[Any, str], users: Users
+    queue: LabelState, said: Sequence[Said], given: Mapping[Any, str], users: Users
 ) -> Callable[[str], str]:
     """Return what says which annotator a user of the file is."""
     for one in said:

@@ -11,14 +11,13 @@ from evenhand.errors import ArgumentError, expected
 from evenhand.frames import as_pandas
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, PURPOSES
+from evenhand.sampling.labelling.label_tickets import LabelState
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.sampling.labelling.label_queue import LabelQueue
 
-
-def shown_fields(queue: LabelQueue, columns: pd.DataFrame | None) -> dict[Label, dict[str, Any]]:
+def shown_fields(queue: LabelState, columns: pd.DataFrame | None) -> dict[Label, dict[str, Any]]:
     """Return what people see of each item: its content as `text`, or a row of `columns`.
 
     Raises
@@ -34,7 +33,7 @@ def shown_fields(queue: LabelQueue, columns: pd.DataFrame | None) -> dict[Label,
     return dict(zip(queue.ids, rows, strict=True))
 
 
-def labelled_table(queue: LabelQueue) -> pd.DataFrame:
+def labelled_table(queue: LabelState) -> pd.DataFrame:
     """Return the labelled items, `id`, `group`, `label`, `purpose` and `annotators`: training items, then validation
     items, each in the order in which the model got them; `annotators` names who labelled the item: "ann,bob".
     """
@@ -57,7 +56,7 @@ def labelled_table(queue: LabelQueue) -> pd.DataFrame:
     return pd.DataFrame(told, columns=["id", "group", "label", "purpose", "annotators"])
 
 
-def progress_table(queue: LabelQueue) -> pd.DataFrame:
+def progress_table(queue: LabelState) -> pd.DataFrame:
     """Return a data frame by group: how many items are waiting, open, labelled and rejected."""
     import pandas as pd
 
@@ -70,7 +69,7 @@ def progress_table(queue: LabelQueue) -> pd.DataFrame:
     return table
 
 
-def annotations_table(queue: LabelQueue) -> pd.DataFrame:
+def annotations_table(queue: LabelState) -> pd.DataFrame:
     """Return every label that was told: `id`, `group`, `annotator`, `label`."""
     import pandas as pd
 
@@ -83,7 +82,7 @@ def annotations_table(queue: LabelQueue) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "group", "annotator", "label"])
 
 
-def agreement_table(queue: LabelQueue) -> pd.DataFrame:
+def agreement_table(queue: LabelState) -> pd.DataFrame:
     """Return the share of equal labels for each pair of annotators; NaN where no item has labels of both."""
     import pandas as pd
 

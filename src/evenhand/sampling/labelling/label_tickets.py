@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from evenhand.errors import ClosedTicketError, UnknownTicketError, Wording
-from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
+from evenhand.policy.tickets import Tickets
+from evenhand.protocol import Label
+from evenhand.sampling.labelling.annotations import Annotations
+from evenhand.sampling.labelling.label_assignment import Assignment
+from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED, Items
+from evenhand.sampling.labelling.label_users import Users
+from evenhand.sampling.sampler import Sampler
 
-if TYPE_CHECKING:
-    from evenhand.sampling.labelling.label_queue import LabelQueue
+
+class LabelState(Protocol):
+    """What a queue of labels keeps, for those who read files and write tables of it."""
+
+    ids: tuple[Label, ...]
+    groups: tuple[Label, ...]
+    content: list[str] | None
+    tickets: Tickets
+    _lock: AbstractContextManager[Any]
+    _items: Items
+    _assignment: Assignment
+    _annotations: Annotations
+    _users: Users
+    _again: list[int]
+
+    @property
+    def sampler(self) -> Sampler: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def tell(self, id: Any, label: Label | None, *, annotator: str | None = None) -> None: ...
+    def _group(self, position: int) -> Label: ...
+    def _hand_to(self, position: int, annotator: str | None) -> Any: ...
 
 
-def holders(queue: LabelQueue, position: int) -> list[str | None]:
+def holders(queue: LabelState, position: int) -> list[str | None]:
     """Return who has an open ticket for an item."""
     return [who for _, at, who in queue.tickets.open.values() if at == position]
 
 
-def lacks(queue: LabelQueue, position: int) -> int:
+def lacks(queue: LabelState, position: int) -> int:
     """Return how many labels an item needs beside those told and those asked for."""
     asked = len(queue._annotations.by(position)) + len(holders(queue, position))
     return queue._annotations.needed(position) - asked
 
 
-def want_more(queue: LabelQueue, position: int) -> None:
+def want_more(queue: LabelState, position: int) -> None:
     """Have an item asked again if it needs more labels than it will get."""
     if lacks(queue, position) > 0 and position not in queue._again:
         queue._again.append(position)
 
 
-def pass_on(queue: LabelQueue, position: int, annotator: str) -> None:
+def pass_on(queue: LabelState, position: int, annotator: str) -> None:
     """Give the first open ticket of an item to somebody else, who answers in place of the one that was asked."""
     number = next(number for number, (_, at, _) in queue.tickets.open.items() if at == position)
     said, *_ = queue.tickets.open[number]
     queue.tickets.open[number] = (said, position, annotator)
 
 
-def repeated(queue: LabelQueue, annotator: str | None) -> tuple[int, str] | None:
+def repeated(queue: LabelState, annotator: str | None) -> tuple[int, str] | None:
     """Return an item that needs more labels, and that this annotator has neither labelled nor open, and why."""
     for position in queue._again:
         known = queue._annotations.by(position)
@@ -47,7 +74,7 @@ def repeated(queue: LabelQueue, annotator: str | None) -> tuple[int, str] | None
     return None
 
 
-def open_ticket(queue: LabelQueue, given: object, annotator: str | None) -> int:
+def open_ticket(queue: LabelState, given: object, annotator: str | None) -> int:
     """Return the number of an item's open ticket: the annotator's own, or the first of nobody's.
 
     Raises
