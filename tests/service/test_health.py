@@ -105,23 +105,6 @@ def test_a_store_that_does_not_answer_is_not_ready_and_is_asked_no_more(monkeypa
     assert store.writes == 1
 
 
-@pytest.mark.parametrize("where", [":memory:", "file"])
-def test_a_trial_leaves_nothing_behind(where, tmp_path):
-    store = Store.at(tmp_path / "ads.evenhand" if where == "file" else where, create=True)
-    with store.reading() as connection:
-        tables = [row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")]
-
-    def rows():
-        with store.reading() as connection:
-            return [connection.exec_driver_sql(f"SELECT * FROM {table}").all() for table in tables]
-
-    before = rows()
-    store.check_writable()
-    store.check_writable()
-    assert rows() == before
-    store.close()
-
-
 # ---------------------------------------------------------------------- long reading
 
 
