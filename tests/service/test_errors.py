@@ -8,8 +8,9 @@ import pytest
 
 from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, expected
 from evenhand.service.errors import refusal_of
-from evenhand.studies import Store
-from tests.service.conftest import POLICY, Served
+from tests.service.conftest import POLICY
+from tests.service.test_changing import PACE
+from tests.service.test_write_routes import DRINKS
 
 JSON = {"Content-Type": "application/json"}
 SAID = {"name", "message", "repeatable"}
@@ -17,29 +18,28 @@ PARTS = {"argument", "expected", "got", "hint"}
 
 
 @pytest.fixture(scope="module")
-def one():
-    served = Served(Store.at(":memory:", create=True))
-    served.create()
+def one(asked):
+    served = asked
     served.create("other")
+    served.create("pace", PACE)
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
     served.create("alike", {"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1})
     people = {"contexts": [[0.1], [0.2], [0.3]]}
     while (pair := served.ask("alike", json=people).json())["index"] < 0:
         pass
-    told, forgotten, still = (served.ask().json()["ticket"] for _ in range(3))
+    told, forgotten = (served.ask().json()["ticket"] for _ in range(2))
     served.tell({"ticket": told, "reward": 1.0})
     served.send("report", "POST", "/studies/ads/forget", json={"ticket": forgotten})
     served.tickets = {
         "TOLD": told,
         "FORGOTTEN": forgotten,
-        "OPEN": still,
-        "FORGED": still[:-1] + ("0" if still[-1] != "0" else "1"),
+        "OPEN": served.ticket,
+        "FORGED": served.ticket[:-1] + ("0" if served.ticket[-1] != "0" else "1"),
         "FUTURE": served.app.state.sessions.open("ads").study.sign(1000),
         "FOREIGN": served.ask("other").json()["ticket"],
         "PAIR": pair["ticket"],
     }
-    yield served
-    served.stop()
+    return served
 
 
 def refused(served, role, path, **given):
@@ -48,12 +48,14 @@ def refused(served, role, path, **given):
     answer = served.send(role, "POST", path, **given)
     body = answer.json()
     assert set(body) == {"error"}
-    assert set(body["error"]) in (SAID, SAID | {"argument", "expected", "got", "hint"})
+    assert set(body["error"]) in (SAID, SAID | PARTS)
     assert answer.headers["content-type"] == "application/json"
     assert (served.read("/studies"), served.read("/studies/ads")) == before
     return answer.status_code, body["error"]["name"], body["error"]["message"]
 
 
+ONE = {"0": 0.1}
+HUGE = {"columns": {f"c{i}": list(range(999)) for i in range(3)}}
 CASES = [
     ("ads/tell", {"ticket": "FORGED", "reward": 0.0}, 409, "ForeignTicketError", "was not signed"),
     ("ads/tell", {"ticket": "FUTURE", "reward": 0.0}, 404, "UnknownTicketError", "ticket 1000 was never handed out"),
@@ -105,6 +107,24 @@ CASES = [
     ("", {"name": "new", "policy": POLICY, "expire_after": "soon"}, 422, "ArgumentError", ""),
     ("", {"name": "ads", "policy": POLICY}, 409, "ConflictError", "study 'ads' already exists; choose another name"),
     ("none/ask", {}, 404, "UnknownStudyError", "no study is named 'none'; GET /studies lists all studies"),
+    *(
+        ("", {"name": "new", "policy": policy}, 422, "ArgumentError", words)
+        for policy, words in (
+            (DRINKS | {"encoder": 3}, "encoder: expected an object with columns, unseen"),
+            (DRINKS | {"encoder": HUGE}, "encoder: arms by the square"),
+            ({"policy": "sampling/uniform", "groups": 2, "encoder": {"columns": {"x": None}}}, "got 'encoder'"),
+        )
+    ),
+    ("pace/ask", {"available": ["z"]}, 422, "ArgumentError", "available"),
+    ("pace/ask", {"available": 1.5}, 422, "ArgumentError", "available"),
+    ("pace/ask", {"segment": "mobile"}, 422, "ArgumentError", "segment"),
+    ("pace/retire", {"arm": "z"}, 422, "UnknownArmError", "arm"),
+    ("pace/add", {"arm": "d", "share": 0.9}, 422, "SharesError", "share"),
+    ("pace/change", {"shares": "much"}, 422, "ArgumentError", "shares"),
+    ("pace/change", {}, 422, "ArgumentError", "shares: expected either shares or promise, got 'neither'"),
+    ("pace/change", {"shares": ONE, "promise": {"shares": ONE}}, 422, "ArgumentError", "or promise, got 'both'"),
+    ("pace/change", {"promise": "much"}, 422, "ArgumentError", "promise"),
+    ("pace/change", {"promise": {"share": ONE}}, 422, "SharesError", "promise"),
     ("a%00b/ask", {}, 404, "UnknownStudyError", ""),
     ("%F0%28/ask", {}, 404, "UnknownStudyError", ""),
 ]

@@ -8,8 +8,7 @@ import pytest
 
 from evenhand.service.app import ENDPOINTS
 from evenhand.service.routes.fields import EXPECTED
-from evenhand.studies import Store
-from tests.service.conftest import POLICY, Served
+from tests.service.conftest import POLICY
 from tests.service.test_auth import path_of
 
 PROBES = ("/livez", "/readyz")
@@ -25,16 +24,6 @@ def refused(served, endpoint, query, **given):
     state = served.read("/studies/ads")
     assert (state["decisions"], len(served.read("/studies")["studies"])) == (1, 1)
     return answer.json()["error"]["message"]
-
-
-@pytest.fixture(scope="module")
-def asked():
-    """A service whose study "ads" has one open ticket, and which no test changes."""
-    served = Served(Store.at(":memory:", create=True))
-    served.create()
-    served.ticket = served.ask().json()["ticket"]
-    yield served
-    served.stop()
 
 
 BODIES = {
