@@ -61,7 +61,6 @@ CASES = [
     ("ads/tell", {"ticket": "FUTURE", "reward": 0.0}, 404, "UnknownTicketError", "ticket 1000 was never handed out"),
     ("ads/tell", {"ticket": "FORGOTTEN", "reward": 0.0}, 409, "ClosedTicketError", "was forgotten before"),
     ("ads/tell", {"ticket": "TOLD", "reward": 0.0}, 409, "ContradictionError", "was told before"),
-    ("ads/forget", {"ticket": "TOLD"}, 409, "ClosedTicketError", "was told before"),
     ("ads/forget", {"ticket": "FOREIGN"}, 409, "ForeignTicketError", "belongs to the study 'other'"),
     ("ads/tell", {"ticket": 3, "reward": 1.0}, 422, "TicketError", "numbers can be guessed"),
     ("ads/tell", {"ticket": None, "reward": 1.0}, 422, "TicketError", "expected a signed ticket"),
@@ -76,18 +75,12 @@ CASES = [
         ("alike/tell", {"ticket": "PAIR", "reward": 1.0, **told}, 422, name, min(told))
         for told, name in (
             ({"reward": "1.0"}, "RewardError"),
-            ({"reward": [1.0, 1.0]}, "RewardError"),
             ({"reward": True}, "ArgumentError"),
-            ({"violations": "01"}, "VerdictError"),
             ({"violations": [[0, 3]]}, "VerdictError"),
-            ({"violations": [[0, "1"]]}, "VerdictError"),
             ({"violations": True}, "VerdictError"),
             ({"violations": [[0, True]]}, "ArgumentError"),
             ({"violations": {"0": 1}}, "ArgumentError"),
             ({"violations": [[0, 1]] * 20_001}, "ArgumentError"),
-            ({"acceptable": True}, "ArgumentError"),
-            ({"acceptable": [[0, 1.0]]}, "VerdictError"),
-            ({"violations": [[0, 1]], "acceptable": [[1, 0]]}, "VerdictError"),
         )
     ),
     ("ads/ask", {"contexts": [[1.0], [2.0]]}, 422, "ContextError", ""),
@@ -96,7 +89,6 @@ CASES = [
     ("ads/ask", {"number": 3}, 422, "ArgumentError", ""),
     ("ads/ask", {"batch": [{}], "count": 3}, 422, "ArgumentError", ""),
     ("ads/ask", {"batch": [{"number": 3}]}, 422, "ArgumentError", ""),
-    ("seen/ask", {"count": 3}, 422, "ContextError", ""),
     ("seen/ask", {"contexts": {"$table": {}}}, 422, "ContextError", ""),
     ("seen/ask", {"contexts": [[1.0], [2.0]], "groups": 3}, 422, "ArgumentError", ""),
     ("seen/ask", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, 422, "UnknownArmError", ""),
@@ -105,6 +97,7 @@ CASES = [
     ("", {"name": "new", "policy": POLICY | {"shares": {"a": 0.9, "b": 0.9}}}, 422, "SharesError", ""),
     ("", {"name": "new", "policy": {"policy": "learners/ucb1", "arms": 10**9}}, 422, "ArgumentError", ""),
     ("", {"name": "new", "policy": POLICY, "expire_after": "soon"}, 422, "ArgumentError", ""),
+    ("", {"name": "new", "policy": POLICY, "expire_after": 9, "expire_reward": 2}, 422, "RewardError", "in [0, 1]"),
     ("", {"name": "ads", "policy": POLICY}, 409, "ConflictError", "study 'ads' already exists; choose another name"),
     ("none/ask", {}, 404, "UnknownStudyError", "no study is named 'none'; GET /studies lists all studies"),
     *(
