@@ -151,19 +151,17 @@ def several(*answers, urls="http://one http://two", **more):
     return Client(urls, key="eh_both_1_x", transport=httpx.MockTransport(answer), **more), asked
 
 
-def test_of_several_addresses_one_that_answers_is_used(monkeypatch):
-    pauses = []
-    monkeypatch.setattr("evenhand.client.client.sleep", pauses.append)
+def test_of_several_addresses_one_that_answers_is_used(unhurried):
     client, asked = several(httpx.ConnectError("refused"), DOWN, urls=["http://one", "http://two", "http://three/"])
     for _ in range(2):
         client.study("ads").ask()
-    assert (asked, pauses) == (["one", "two", "three", "three"], [0.0, 0.0])
+    assert (asked, unhurried) == (["one", "two", "three", "three"], [0.0, 0.0])
     assert repr(client) == "Client('http://three')"
     client, asked = several(*[httpx.ReadTimeout("late")] * 3, SLOW)
     client.study("ads").ask()
     assert asked == ["one", "two", "one", "two", "two"]
-    assert [pause > 0 for pause in pauses[2:]] == [False, True, False, True]
-    assert pauses[5] >= 3
+    assert [pause > 0 for pause in unhurried[2:]] == [False, True, False, True]
+    assert unhurried[5] >= 3
 
 
 def test_a_service_that_says_to_wait_for_hours_is_left_and_one_that_is_asked_too_fast_is_not(unhurried):
@@ -216,8 +214,7 @@ def test_the_classes_in_the_table_of_errors_say_the_same():
     assert known == {name: getattr(errors, name).repeatable for name in known}
 
 
-def test_errors_say_whether_the_request_may_be_sent_again(monkeypatch):
-    monkeypatch.setattr("evenhand.client.client.sleep", lambda pause: None)
+def test_errors_say_whether_the_request_may_be_sent_again(unhurried):
     lost, unsent = httpx.ReadError("lost"), httpx.ConnectError("refused")
     wrong = {"name": "RewardError", "message": "-"}
     for method, answer, again in (("ask", lost, True), ("ask", unsent, True), ("retire", lost, False)):

@@ -88,7 +88,6 @@ CASES = [
     ("ads/ask", {"count": True}, 422, "ArgumentError", ""),
     ("ads/ask", {"number": 3}, 422, "ArgumentError", ""),
     ("ads/ask", {"batch": [{}], "count": 3}, 422, "ArgumentError", ""),
-    ("ads/ask", {"batch": [{"number": 3}]}, 422, "ArgumentError", ""),
     ("seen/ask", {"contexts": {"$table": {}}}, 422, "ContextError", ""),
     ("seen/ask", {"contexts": [[1.0], [2.0]], "groups": 3}, 422, "ArgumentError", ""),
     ("seen/ask", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, 422, "UnknownArmError", ""),

@@ -106,23 +106,18 @@ def test_without_a_store_it_is_said_where_to_name_one(monkeypatch):
     refused(ArgumentError, "give --store, EVENHAND_STORE, or store in the settings file", "serve")
 
 
-def test_a_password_is_read_from_a_file_and_shown_nowhere(tmp_path):
-    path = tmp_path / "password"
+def test_a_password_is_read_from_a_file_and_opens_a_store_on_a_server(tmp_path, monkeypatch):
+    path, seen = tmp_path / "password", []
     path.write_text("s3/cr:et@word\n")
     assert read_password(str(path)) == "s3/cr:et@word"
     with pytest.raises(ArgumentError, match="password_file: expected none for a store in a file"):
         run._open(str(tmp_path / "ads.evenhand"), str(path))
-    path.write_text("\n")
-    with pytest.raises(ArgumentError, match="a file whose first line is the password"):
-        read_password(str(path))
-
-
-def test_a_password_opens_a_store_on_a_server(tmp_path, monkeypatch):
-    path, seen = tmp_path / "password", []
-    path.write_text("s3/cr:et@word\n")
     monkeypatch.setattr(Store, "at", lambda where, create: seen.append((where, create)))
     run._open("postgresql://evenhand@database/evenhand", str(path))
     assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", False)]
+    path.write_text("\n")
+    with pytest.raises(ArgumentError, match="a file whose first line is the password"):
+        read_password(str(path))
 
 
 @pytest.mark.parametrize("key", [None, "eh_read_x"])

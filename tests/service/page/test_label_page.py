@@ -19,20 +19,23 @@ DOT = (
 )
 
 
+def create(store, name, classes, content=None):
+    """Create a study of items to label."""
+    sampler = OptimisticSampler(["easy", "hard"], classes=classes, seed=1)
+    queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, content=content, seed=1)
+    Study.create(store.url, queue, name=name).close()
+
+
 @pytest.fixture
 def annotator(person, tmp_path):
     store = Store.at(tmp_path / "labels.evenhand", create=True)
     for name, content in (("labels", [f"patient {i}" for i in range(40)]), ("pictures", [DOT] * 40)):
-        sampler = OptimisticSampler(["easy", "hard"], classes=["no", "yes"], seed=1)
-        queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, content=content, seed=1)
-        Study.create(store.url, queue, name=name).close()
+        create(store, name, ["no", "yes"], content)
     return person(store, "label")
 
 
 def test_a_key_is_the_label_that_reads_as_it(annotator):
-    sampler = OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1)
-    queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, seed=1)
-    Study.create(annotator.served.store.url, queue, name="digits").close()
+    create(annotator.served.store, "digits", [0, 1])
     annotator.begin("digits")
     for key in ("1", "0", "1"):
         annotator.press(key)
