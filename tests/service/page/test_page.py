@@ -62,7 +62,7 @@ def test_a_key_that_is_good_no_longer_is_asked_for_again(visitor, played):
     visitor.sees("1,234 decisions")
 
 
-def test_the_list_tells_how_each_study_stands(visitor, monkeypatch):
+def test_the_list_tells_how_each_study_stands_and_leads_there_and_back(visitor, monkeypatch):
     honest, broken = studies.outline, {"new": {"promise": "broken"}}
     monkeypatch.setattr(studies, "outline", lambda study, known: honest(study, known) | broken.get(study.name, {}))
     visitor.visit(f"key={visitor.key}")
@@ -73,11 +73,6 @@ def test_the_list_tells_how_each_study_stands(visitor, monkeypatch):
     assert "✓ kept" in rows["ads"]
     assert "▲ broken" in rows["new"]
     assert visitor.text(".headline") == "2 studies; 1 promise is broken."
-
-
-def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
-    visitor.visit(f"key={visitor.key}")
-    visitor.sees("ads")
     visitor.all("tbody th a")[0].click()
     visitor.sees("1,234 decisions")
     assert visitor.driver.current_url.endswith("#study=ads")
