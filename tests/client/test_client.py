@@ -100,7 +100,8 @@ def test_contexts_and_probabilities(client):
     study = client.create("loans", policy)
     decision = study.ask(contexts=np.array([[0.1, 0.2], [0.3, 0.1], [0.2, 0.2]]))
     assert decision.propensity == pytest.approx(decision.probabilities[decision.index])
-    assert study.tell(decision, 0.5, violations=[], auditor="ann") == "told"
+    assert study.tell(decision, 0.5, acceptable=[[0, 1]], auditor="ann") == "told"
+    assert study.record(1)["told"]["auditor"] == "ann"
     with pytest.raises(errors.ContextError):
         study.ask(contexts=[[0.1]])
 
@@ -463,6 +464,8 @@ def test_address_and_key_come_from_the_environment(served, monkeypatch):
         assert client.study("ads").ask().id == 1
         assert repr(client.study("ads")) == f"RemoteStudy('ads' of Client('{served.url}'))"
         assert not any(part in repr(vars(client)) for part in served.key.split())
+    with pytest.raises(ServiceError, match="closed"):
+        client.study("ads").ask()
 
 
 ARGUMENTS = {
@@ -484,13 +487,6 @@ def test_arguments_are_refused_by_name(case, monkeypatch):
     with pytest.raises(ArgumentError, match=said) as refused:
         Client(**({"url": "http://localhost:8000", "key": "eh_read_1_x"} | given))
     assert "secret" not in str(refused.value)
-
-
-def test_a_closed_client_says_so(served):
-    client = Client(served.url, key=served.key)
-    client.close()
-    with pytest.raises(ServiceError, match="closed"):
-        client.study("ads").ask()
 
 
 # What is repeated
@@ -522,9 +518,9 @@ def test_what_would_be_done_twice_is_repeated_only_if_it_was_not_sent(served, fl
         assert [row["name"] for row in client.studies()] == ["ads", "pace"]
 
 
-def unplugged(*responses, retries=4, seed=1):
+def unplugged(*responses, seed=1):
     """A study of a service that answers so, the last one for ever."""
-    return several(*responses, *[responses[-1]] * 9, urls="http://x", retries=retries, seed=seed)[0].study("ads")
+    return several(*responses, *[responses[-1]] * 9, urls="http://x", seed=seed)[0].study("ads")
 
 
 def test_a_service_that_says_how_long_to_wait_is_waited_for(unhurried):
@@ -535,19 +531,13 @@ def test_a_service_that_says_how_long_to_wait_is_waited_for(unhurried):
     assert 0.0 <= third <= 0.4
 
 
-def test_pauses_are_random_and_the_same_for_the_same_seed(unhurried):
+def test_pauses_are_random_and_the_same_for_the_same_seed_and_at_last_the_error_is_that_of_the_service(unhurried):
     for seed in (1, 1, 2):
-        with pytest.raises(StoreError):
-            unplugged(DOWN, seed=seed).ask()
+        with pytest.raises(StoreError, match="the store is away") as failed:
+            unplugged(DOWN, seed=seed).ask(key="mine")
+        assert "Ask again with key='mine'" in failed.value.__notes__[0]
     assert unhurried[:4] == unhurried[4:8] != unhurried[8:]
     assert len(set(unhurried[:4])) == 4
-
-
-def test_at_last_the_error_is_that_of_the_service(unhurried):
-    with pytest.raises(StoreError, match="the store is away") as failed:
-        unplugged(DOWN, retries=2).ask(key="mine")
-    assert len(unhurried) == 2
-    assert "key='mine'" in failed.value.__notes__[0]
 
 
 @pytest.mark.parametrize("status", [200, 301, 404, 599])
@@ -555,14 +545,6 @@ def test_other_servers_are_told_from_the_service(status, unhurried):
     with pytest.raises(ServiceError, match="evenhand service") as failed:
         unplugged(httpx.Response(status, text="<html>It works!</html>")).ask()
     assert failed.value.status == status
-
-
-def test_nobody_listens(unhurried):
-    with Client("http://127.0.0.1:9", key="k", retries=1) as client:
-        with pytest.raises(ServiceError, match=r"127.0.0.1:9 after 2 attempts.*evenhand serve") as failed:
-            client.study("ads").ask()
-        assert failed.value.status is None
-        assert "Ask again with key=" in failed.value.__notes__[0]
 
 
 # What it needs

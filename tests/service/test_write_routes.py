@@ -117,12 +117,10 @@ def test_samplers_and_searches_are_asked_and_told_too(served):
 
 
 GROUPED = {"policy": "groups/linear-thompson", "groups": {"a": ["F", "young"], "b": ["M", "young"]}, "seed": 1}
-AUDITED = {"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1}
 
 
-def test_groups_of_a_round_and_who_audits_are_taken_as_in_python(served):
+def test_groups_of_a_round_are_taken_as_in_python(served):
     served.create("jobs", GROUPED)
-    served.create("audit", AUDITED)
     shown, mine = [[1.0], [2.0]], eh.groups.LinearThompson({"a": ("F", "young"), "b": ("M", "young")}, seed=1)
     for groups in ({"a": ["M", "young"]}, ["M & young", "F & young"]):
         asked = served.ask("jobs", json={"contexts": shown, "groups": groups}).json()
@@ -130,12 +128,6 @@ def test_groups_of_a_round_and_who_audits_are_taken_as_in_python(served):
         assert served.read(f"/studies/jobs/decisions/{asked['id']}")["given"]["groups"] == groups
     refused = served.ask("jobs", json={"contexts": shown, "groups": {"a": "other"}})
     assert (refused.status_code, refused.json()["error"]["name"]) == (422, "UnknownArmError")
-    decision = served.ask("audit", json={"contexts": [[0.1], [0.3]]}).json()
-    told = {"ticket": decision["ticket"], "acceptable": [[0, 1]], "auditor": "ann"}
-    told |= {"reward": 1.0} if decision["index"] >= 0 else {}
-    answer = served.tell(told, "audit")
-    assert answer.status_code == 200, answer.text
-    assert served.read("/studies/audit/decisions/1")["told"]["auditor"] == "ann"
     assert served.read("/studies/jobs/audit")["ok"]
 
 
