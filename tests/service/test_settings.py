@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.errors import ArgumentError, TableError
 from evenhand.service import run
 from evenhand.service.run import read_password
 from evenhand.service.settings import KINDS, read_settings
 from evenhand.studies import Store
 from evenhand.studies.keys import list_keys
-from tests.cli.shell import refused
+from tests.cli.shell import answer, refused
 
 TEXT = """
 store = "postgresql://evenhand@database/evenhand"
@@ -57,8 +55,7 @@ def test_the_command_line_comes_before_both(file, monkeypatch):
     monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
     monkeypatch.setenv("EVENHAND_PORT", "7000")
     monkeypatch.setenv("EVENHAND_WORKERS", "3")
-    result = CliRunner().invoke(app, ["serve", "--settings", file, "--port", "0", "--log-level", "error"])
-    assert result.exit_code == 0, result.output
+    answer("serve", "--settings", file, "--port", "0", "--log-level", "error")
     assert seen == SAID | {"port": 0, "workers": 3, "log_level": "error"}
 
 
