@@ -182,14 +182,12 @@ def test_a_service_that_says_to_wait_for_hours_is_left_and_one_that_is_asked_too
     assert all(0 < pause <= 0.1 for pause in unhurried[3:])
 
 
-def repeatable_statuses():
-    """The statuses in the table of errors of docs/clients.md, and whether they say that the call may be repeated."""
-    rows = re.findall(r"^\| .+ \| ([0-9, ;]+) \| (yes|no)", (ROOT / "docs" / "clients.md").read_text(), re.MULTILINE)
-    return {int(status): said == "yes" for statuses, said in rows for status in re.findall("[0-9]+", statuses)}
+ROWS = re.findall(r"^\| (.+?) \|([^|]*)\| (yes|no)", (ROOT / "docs" / "clients.md").read_text(), re.MULTILINE)
+"""The table of errors of docs/clients.md: their names, their statuses, and whether the call may be repeated."""
 
 
 def test_the_table_of_errors_says_which_may_be_repeated(unhurried):
-    table = repeatable_statuses()
+    table = {int(status): said == "yes" for _, statuses, said in ROWS for status in re.findall("[0-9]+", statuses)}
     assert len(table) == 14
     assert {status for status, again in table.items() if again} == {*LATER, 502, 504}
     for status, again in table.items():
@@ -206,10 +204,8 @@ def test_the_table_of_errors_says_which_may_be_repeated(unhurried):
 
 
 def test_the_classes_in_the_table_of_errors_say_the_same():
-    rows = re.findall(r"^\| (`.+?)\|[^|]*\| (yes|no)", (ROOT / "docs" / "clients.md").read_text(), re.MULTILINE)
-    classes = {
-        name: said == "yes" for words, said in rows for name in re.findall("`([A-Za-z]+Error)`", words.split(":")[0])
-    }
+    named = [(re.findall("`([A-Za-z]+Error)`", words.split(":")[0]), said == "yes") for words, _, said in ROWS]
+    classes = {name: again for names, again in named for name in names}
     known = {name: again for name, again in classes.items() if name in errors.__all__ and name != "ServiceError"}
     assert len(known) > 12
     assert known == {name: getattr(errors, name).repeatable for name in known}

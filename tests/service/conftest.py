@@ -35,9 +35,7 @@ class Served:
         self.keys = {role: add_key(store, role) for role in (*ROLES, "both")}
         self.key = f"{self.keys['both']} {self.keys['read']}"  # for everything
         self.app = create_app(store, log=json_log(self.written), **settings)
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(128)
+        listening = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         self.server = uvicorn.Server(uvicorn.Config(self.app, **options("warning") | {"log_config": None}))
         self.thread = threading.Thread(target=self.server.run, args=([listening],))

@@ -37,17 +37,10 @@ def test_the_state_is_what_was_decided_and_told(lively):
         owed = [one["round"] for one in lively.decisions if one["arm"] == row["label"] and one["reason"] == OWED]
         assert row["last_owed_round"] == (owed[-1] if owed else None)
     assert [row["reward"] for row in state["arms"]] == [0.0, 1.0]
-    assert state["promise"] == {
-        "when": "at every round",
-        "kept": True,
-        "tolerance": 0.0,
-        "broken_from": 1.0,
-        "worst_shortfall": state["promise"]["worst_shortfall"],
-        "worst_arm": "b",
-        "worst_round": state["promise"]["worst_round"],
-        "rounds_in_violation": 0,
-    }
-    assert 0 < state["promise"]["worst_shortfall"] < 1
+    assert 0 < state["promise"].pop("worst_shortfall") < 1
+    assert 1 <= state["promise"].pop("worst_round") <= 40
+    kept = {"when": "at every round", "kept": True, "tolerance": 0.0, "broken_from": 1.0}
+    assert state["promise"] == kept | {"worst_arm": "b", "rounds_in_violation": 0}
 
 
 def test_the_outline_of_all_studies(lively):

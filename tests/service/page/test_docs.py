@@ -24,14 +24,8 @@ def test_the_manual_shows_every_route_and_loads_nothing_from_elsewhere(chromium,
     chromium.get(f"{served.url}/docs#change")
     someone.until("document.querySelector('#change[open]') !== null")
     said = chromium.execute_script("return document.querySelector('#change').innerText")
-    for part in (
-        "/studies/{name}/change",
-        "The study's name.",
-        "The share of each arm on offer.",
-        "curl -X POST",
-        "422",
-    ):
-        assert part in said
+    parts = ("/studies/{name}/change", "The study's name.", "The share of each arm on offer.", "curl -X POST", "422")
+    assert all(part in said for part in parts), said
     assert f"{served.url}/studies/ads/change" in said
     assert """-d '{"shares":{"a":"1/2","b":0.1}}'""" in said
     assert someone.complaints() == []
