@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import event
 
 from evenhand.errors import StoreError
-from evenhand.quotas import FairUCB
 from evenhand.service.errors import HttpRefusal
 from evenhand.service.jobs import Lane, Recent
 from evenhand.service.routes import system
@@ -130,10 +129,9 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
 @pytest.mark.parametrize("path", ["/audit", "/history?format=json"])
 def test_long_reading_holds_up_nothing_else(serving, monkeypatch, path):
     """Two run, all others are told to wait at once; health, decisions and other reading go on meanwhile."""
-    store = Store.at(":memory:", create=True)
+    served, free = serving(), threading.Event()
     for name in ("ads", "news"):
-        Study.create(store, FairUCB([0.2, 0.3], seed=1), name=name)
-    served, free = serving(store), threading.Event()
+        served.create(name)
     first = served.read(f"/studies/ads{path}")
     finding = SimpleNamespace(as_dict=lambda: first)
     monkeypatch.setattr("evenhand.service.sessions.Session.audit", lambda session: free.wait(60) and finding)

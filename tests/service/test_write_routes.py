@@ -8,8 +8,6 @@ from tests.cli.test_studies_talk import SPEC
 from tests.descriptions.test_policies import SEARCH
 from tests.service.conftest import POLICY
 
-SEEN = {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1}
-
 
 def test_the_service_decides_as_the_policy_would(served):
     policy = eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)
@@ -44,7 +42,7 @@ def test_a_key_means_the_same_decisions_over_http_and_in_the_library(served):
 
 
 def test_each_of_a_batch_is_shown_its_own_contexts(served):
-    served.create("seen", SEEN)
+    served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
     shown = [[[float(i), 1.0], [1.0, 2.0]] for i in range(3)]
     rows = [{"contexts": one} for one in shown]
     answer = served.ask("seen", json={"batch": [*rows[:2], {"contexts": [[1.0]]}, rows[2]]}).json()["decisions"]

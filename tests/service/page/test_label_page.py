@@ -76,11 +76,9 @@ def test_a_picture_is_shown_and_labelled_with_a_click(annotator):
 
 
 def test_without_a_key_the_page_asks_for_one_and_a_refusal_is_said(annotator):
-    annotator.driver.get("about:blank")
     annotator.driver.get(f"{annotator.served.url}/label")
     annotator.driver.execute_script("sessionStorage.clear()")
-    annotator.driver.get("about:blank")
-    annotator.driver.get(f"{annotator.served.url}/label")
+    annotator.driver.refresh()
     annotator.sees("You see one item at a time; choose the label that fits it.")
     for name, value in (("study", "labels"), ("key", "eh_wrong")):
         annotator.driver.find_element(By.NAME, name).send_keys(value)
