@@ -81,6 +81,7 @@ CASES = [
             ({"violations": [[0, True]]}, "ArgumentError"),
             ({"violations": {"0": 1}}, "ArgumentError"),
             ({"violations": [[0, 1]] * 20_001}, "ArgumentError"),
+            ({"acceptable": True}, "ArgumentError"),
         )
     ),
     ("ads/ask", {"contexts": [[1.0], [2.0]]}, 422, "ContextError", ""),
