@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from evenhand.studies import Store
-from evenhand.studies.keys import add_key
-from tests.service.conftest import Served
+from tests.service.conftest import served, serving
 
-
-@pytest.fixture
-def served() -> Iterator[Served]:
-    """A service over a store in memory with the study "ads", and in `served.key` a key for everything."""
-    one = Served(Store.at(":memory:", create=True))
-    one.key = f"{add_key(one.store, 'both')} {one.keys['read']}"
-    one.create()
-    yield one
-    one.stop()
+__all__ = ["served", "serving"]
 
 
 @pytest.fixture

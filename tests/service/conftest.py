@@ -32,11 +32,10 @@ class Served:
         from evenhand.service.run import options
 
         self.store, self.written = store, io.BytesIO()
-        self.keys = {role: add_key(store, role) for role in ROLES}
+        self.keys = {role: add_key(store, role) for role in (*ROLES, "both")}
+        self.key = f"{self.keys['both']} {self.keys['read']}"  # for everything
         self.app = create_app(store, log=json_log(self.written), **settings)
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(128)
+        listening = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         self.server = uvicorn.Server(uvicorn.Config(self.app, **options("warning") | {"log_config": None}))
         self.thread = threading.Thread(target=self.server.run, args=([listening],))
@@ -85,6 +84,16 @@ class Served:
         self.http.close()
         self.server.should_exit = True
         self.thread.join()
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Served]:
+    """A service for a whole module whose study "ads" has one open ticket."""
+    one = Served(Store.at(":memory:", create=True))
+    one.create()
+    one.ticket = one.ask().json()["ticket"]
+    yield one
+    one.stop()
 
 
 @pytest.fixture

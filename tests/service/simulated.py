@@ -23,8 +23,8 @@ from tests.service.simulated_clients import Client
 from tests.service.simulated_judge import judge
 from tests.service.simulated_loop import Loop
 from tests.service.simulated_requests import Book, Broken, Call, Delivery
-from tests.service.simulated_threads import SimulatedThread
-from tests.service.simulated_world import DAY, Host, World
+from tests.service.simulated_threads import Process, SimulatedThread
+from tests.service.simulated_world import DAY, World
 
 __all__ = ["Broken", "Service", "run"]
 
@@ -47,11 +47,11 @@ BETWEEN = 1.0
 """Seconds between two troubles, on average."""
 
 
-class Instance(Host):
+class Instance(Process):
     """A process with the application and its loop."""
 
     def __init__(self, service: Service, number: int) -> None:
-        super().__init__(number)
+        super().__init__(f"process {number}")
         self.service, self.world = service, service.world
         self.deliveries: list[Delivery] = []
         self.serving = self.ended = False
@@ -216,8 +216,7 @@ class Service:
         return [instance for instance in self.instances if not instance.dead]
 
     def _start(self) -> None:
-        self.instances.append(Instance(self, len(self.world.hosts) + 1))
-        self.world.hosts.append(self.instances[-1])
+        self.instances.append(Instance(self, len(self.instances) + 1))
 
     def _make_trouble(self) -> None:
         while not self.calm:

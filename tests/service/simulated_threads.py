@@ -38,8 +38,8 @@ def always() -> bool:
 class Process:
     """What dies together; while it is suspended, none of its threads goes on."""
 
-    def __init__(self) -> None:
-        self.dead = False
+    def __init__(self, name: str = "") -> None:
+        self.name, self.dead = name, False
         self.suspended_until = 0.0
 
 
@@ -66,9 +66,6 @@ class SimulatedThread:
         real = threading.Thread(target=self._main, daemon=True)
         self.scheduler.started.append(real)
         real.start()
-
-    def is_alive(self) -> bool:
-        return self.ident is not None and not self.finished
 
     def join(self, timeout: float | None = None) -> None:
         self.scheduler.wait(lambda: self.finished, timeout)

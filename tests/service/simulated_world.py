@@ -27,7 +27,7 @@ from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import PATIENCE, ways_of
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 
-__all__ = ["DAY", "Host", "World", "process"]
+__all__ = ["DAY", "World", "process"]
 
 THREADED = ("service.writer", "service.jobs", "service.sessions", "studies.log.state")
 """The modules that start threads or lock."""
@@ -46,14 +46,6 @@ FREE: list[Store] = []
 """Stores that no world uses: a new one would prepare each of its statements anew."""
 
 
-class Host(Process):
-    """A process with a number."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.name = f"process {number}"
-
-
 class World:
     """What a service meets in one run, drawn from `chance`; `log` says what happened.
 
@@ -67,7 +59,6 @@ class World:
         self.chance, self.log, self.server, self.small = chance, log, server, small
         self.clock, self.faults, self.out_until = 1_600_000_000_000_000, False, 0.0
         self.scheduler = Scheduler(chance, self._passed)
-        self.hosts: list[Host] = []
         WORLDS.append(self)
         self._lock = Lock(self.scheduler, reentrant=True, patience=PATIENCE)
         self._store: Store | None = None
@@ -87,12 +78,11 @@ class World:
         return self.clock
 
     @property
-    def host(self) -> Host | None:
+    def host(self) -> Process | None:
         """The process that is at work; None for a client or the judge."""
-        found = self.scheduler.current.process
-        return found if isinstance(found, Host) else None
+        return self.scheduler.current.process
 
-    def kill(self, host: Host, where: str) -> None:
+    def kill(self, host: Process, where: str) -> None:
         self.log.append(f"  {host.name} is killed {where}")
         host.dead = True
 

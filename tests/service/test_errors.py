@@ -8,8 +8,9 @@ import pytest
 
 from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, expected
 from evenhand.service.errors import refusal_of
-from evenhand.studies import Store
-from tests.service.conftest import POLICY, Served
+from tests.cli.test_studies_talk import SPEC
+from tests.service.conftest import POLICY
+from tests.service.test_changing import PACE
 
 JSON = {"Content-Type": "application/json"}
 SAID = {"name", "message", "repeatable"}
@@ -17,29 +18,28 @@ PARTS = {"argument", "expected", "got", "hint"}
 
 
 @pytest.fixture(scope="module")
-def one():
-    served = Served(Store.at(":memory:", create=True))
-    served.create()
+def one(asked):
+    served = asked
     served.create("other")
+    served.create("pace", PACE)
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
     served.create("alike", {"policy": "similarity/lipschitz-ucb", "dimension": 1, "seed": 1})
     people = {"contexts": [[0.1], [0.2], [0.3]]}
     while (pair := served.ask("alike", json=people).json())["index"] < 0:
         pass
-    told, forgotten, still = (served.ask().json()["ticket"] for _ in range(3))
+    told, forgotten = (served.ask().json()["ticket"] for _ in range(2))
     served.tell({"ticket": told, "reward": 1.0})
     served.send("report", "POST", "/studies/ads/forget", json={"ticket": forgotten})
     served.tickets = {
         "TOLD": told,
         "FORGOTTEN": forgotten,
-        "OPEN": still,
-        "FORGED": still[:-1] + ("0" if still[-1] != "0" else "1"),
+        "OPEN": served.ticket,
+        "FORGED": served.ticket[:-1] + ("0" if served.ticket[-1] != "0" else "1"),
         "FUTURE": served.app.state.sessions.open("ads").study.sign(1000),
         "FOREIGN": served.ask("other").json()["ticket"],
         "PAIR": pair["ticket"],
     }
-    yield served
-    served.stop()
+    return served
 
 
 def refused(served, role, path, **given):
@@ -48,18 +48,19 @@ def refused(served, role, path, **given):
     answer = served.send(role, "POST", path, **given)
     body = answer.json()
     assert set(body) == {"error"}
-    assert set(body["error"]) in (SAID, SAID | {"argument", "expected", "got", "hint"})
+    assert set(body["error"]) in (SAID, SAID | PARTS)
     assert answer.headers["content-type"] == "application/json"
     assert (served.read("/studies"), served.read("/studies/ads")) == before
     return answer.status_code, body["error"]["name"], body["error"]["message"]
 
 
+ONE = {"0": 0.1}
+HUGE = {"columns": {f"c{i}": list(range(999)) for i in range(3)}}
 CASES = [
     ("ads/tell", {"ticket": "FORGED", "reward": 0.0}, 409, "ForeignTicketError", "was not signed"),
     ("ads/tell", {"ticket": "FUTURE", "reward": 0.0}, 404, "UnknownTicketError", "ticket 1000 was never handed out"),
     ("ads/tell", {"ticket": "FORGOTTEN", "reward": 0.0}, 409, "ClosedTicketError", "was forgotten before"),
     ("ads/tell", {"ticket": "TOLD", "reward": 0.0}, 409, "ContradictionError", "was told before"),
-    ("ads/forget", {"ticket": "TOLD"}, 409, "ClosedTicketError", "was told before"),
     ("ads/forget", {"ticket": "FOREIGN"}, 409, "ForeignTicketError", "belongs to the study 'other'"),
     ("ads/tell", {"ticket": 3, "reward": 1.0}, 422, "TicketError", "numbers can be guessed"),
     ("ads/tell", {"ticket": None, "reward": 1.0}, 422, "TicketError", "expected a signed ticket"),
@@ -74,18 +75,13 @@ CASES = [
         ("alike/tell", {"ticket": "PAIR", "reward": 1.0, **told}, 422, name, min(told))
         for told, name in (
             ({"reward": "1.0"}, "RewardError"),
-            ({"reward": [1.0, 1.0]}, "RewardError"),
             ({"reward": True}, "ArgumentError"),
-            ({"violations": "01"}, "VerdictError"),
             ({"violations": [[0, 3]]}, "VerdictError"),
-            ({"violations": [[0, "1"]]}, "VerdictError"),
             ({"violations": True}, "VerdictError"),
             ({"violations": [[0, True]]}, "ArgumentError"),
             ({"violations": {"0": 1}}, "ArgumentError"),
             ({"violations": [[0, 1]] * 20_001}, "ArgumentError"),
             ({"acceptable": True}, "ArgumentError"),
-            ({"acceptable": [[0, 1.0]]}, "VerdictError"),
-            ({"violations": [[0, 1]], "acceptable": [[1, 0]]}, "VerdictError"),
         )
     ),
     ("ads/ask", {"contexts": [[1.0], [2.0]]}, 422, "ContextError", ""),
@@ -93,8 +89,6 @@ CASES = [
     ("ads/ask", {"count": True}, 422, "ArgumentError", ""),
     ("ads/ask", {"number": 3}, 422, "ArgumentError", ""),
     ("ads/ask", {"batch": [{}], "count": 3}, 422, "ArgumentError", ""),
-    ("ads/ask", {"batch": [{"number": 3}]}, 422, "ArgumentError", ""),
-    ("seen/ask", {"count": 3}, 422, "ContextError", ""),
     ("seen/ask", {"contexts": {"$table": {}}}, 422, "ContextError", ""),
     ("seen/ask", {"contexts": [[1.0], [2.0]], "groups": 3}, 422, "ArgumentError", ""),
     ("seen/ask", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, 422, "UnknownArmError", ""),
@@ -103,8 +97,27 @@ CASES = [
     ("", {"name": "new", "policy": POLICY | {"shares": {"a": 0.9, "b": 0.9}}}, 422, "SharesError", ""),
     ("", {"name": "new", "policy": {"policy": "learners/ucb1", "arms": 10**9}}, 422, "ArgumentError", ""),
     ("", {"name": "new", "policy": POLICY, "expire_after": "soon"}, 422, "ArgumentError", ""),
+    ("", {"name": "new", "policy": POLICY, "expire_after": 9, "expire_reward": 2}, 422, "RewardError", "in [0, 1]"),
     ("", {"name": "ads", "policy": POLICY}, 409, "ConflictError", "study 'ads' already exists; choose another name"),
     ("none/ask", {}, 404, "UnknownStudyError", "no study is named 'none'; GET /studies lists all studies"),
+    *(
+        ("", {"name": "new", "policy": policy}, 422, "ArgumentError", words)
+        for policy, words in (
+            (SPEC | {"encoder": 3}, "encoder: expected an object with columns, unseen"),
+            (SPEC | {"encoder": HUGE}, "encoder: arms by the square"),
+            ({"policy": "sampling/uniform", "groups": 2, "encoder": {"columns": {"x": None}}}, "got 'encoder'"),
+        )
+    ),
+    ("pace/ask", {"available": ["z"]}, 422, "ArgumentError", "available"),
+    ("pace/ask", {"available": 1.5}, 422, "ArgumentError", "available"),
+    ("pace/ask", {"segment": "mobile"}, 422, "ArgumentError", "segment"),
+    ("pace/retire", {"arm": "z"}, 422, "UnknownArmError", "arm"),
+    ("pace/add", {"arm": "d", "share": 0.9}, 422, "SharesError", "share"),
+    ("pace/change", {"shares": "much"}, 422, "ArgumentError", "shares"),
+    ("pace/change", {}, 422, "ArgumentError", "shares: expected either shares or promise, got 'neither'"),
+    ("pace/change", {"shares": ONE, "promise": {"shares": ONE}}, 422, "ArgumentError", "or promise, got 'both'"),
+    ("pace/change", {"promise": "much"}, 422, "ArgumentError", "promise"),
+    ("pace/change", {"promise": {"share": ONE}}, 422, "SharesError", "promise"),
     ("a%00b/ask", {}, 404, "UnknownStudyError", ""),
     ("%F0%28/ask", {}, 404, "UnknownStudyError", ""),
 ]
@@ -240,29 +253,19 @@ def test_a_log_that_does_not_replay_says_so():
 @pytest.mark.parametrize(
     ("got", "sent"),
     [
-        *((7.0, 7.0), ({"a": [1, None]}, {"a": [1, None]}), (2**60, str(2**60)), (float("nan"), None)),
+        *((7.0, 7.0), ({"a": [1, None]}, {"a": [1, None]}), (2**60, str(2**60)), ([float("inf")], [None])),
         *(((1, "b"), [1, "b"]), ([1] * 80, f"{[1] * 80}"[:77] + "..."), (ReplayError("x"), "ReplayError('x')")),
-        ([float("inf")], [None]),
         pytest.param(10**5000, "a int too long to print", id="huge"),
     ],
 )
 def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent):
     error = ArgumentError(expected("reward", Wording("a number for each of ", ["a", "b"]), got, "send one"))
     body = json.loads(refusal_of(error).response().body)["error"]
-    assert body == {
-        "name": "ArgumentError",
-        "message": str(error),
-        "repeatable": False,
-        "argument": "reward",
-        "expected": "a number for each of ['a', 'b']",
-        "got": sent,
-        "hint": "send one",
-    }
-    assert json.loads(refusal_of(ArgumentError("no")).response().body)["error"] == {
-        "name": "ArgumentError",
-        "message": "no",
-        "repeatable": False,
-    }
+    said = {"name": "ArgumentError", "message": str(error), "repeatable": False}
+    parts = {"argument": "reward", "expected": "a number for each of ['a', 'b']", "got": sent, "hint": "send one"}
+    assert body == said | parts
+    bare = json.loads(refusal_of(ArgumentError("no")).response().body)["error"]
+    assert bare == said | {"message": "no"}
 
 
 def test_a_password_is_masked_in_every_part_of_a_refusal():

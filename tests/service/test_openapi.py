@@ -11,10 +11,8 @@ import sys
 
 import pytest
 
-from evenhand.studies import Store
 from tests.fuzzing import many
 from tests.naming import at_night
-from tests.service.conftest import Served
 
 pytestmark = pytest.mark.slow
 
@@ -22,14 +20,11 @@ MANY = str(many(6))
 
 
 @pytest.fixture
-def one():
+def one(served):
     """A service with two studies, one of them with twenty open tickets."""
-    served = Served(Store.at(":memory:", create=True))
-    served.create()
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
     served.tickets = [one["ticket"] for one in served.ask(json={"count": 20}).json()["decisions"]]
-    yield served
-    served.stop()
+    return served
 
 
 NAMED = ",negative_data_rejection"

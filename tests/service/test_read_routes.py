@@ -37,17 +37,10 @@ def test_the_state_is_what_was_decided_and_told(lively):
         owed = [one["round"] for one in lively.decisions if one["arm"] == row["label"] and one["reason"] == OWED]
         assert row["last_owed_round"] == (owed[-1] if owed else None)
     assert [row["reward"] for row in state["arms"]] == [0.0, 1.0]
-    assert state["promise"] == {
-        "when": "at every round",
-        "kept": True,
-        "tolerance": 0.0,
-        "broken_from": 1.0,
-        "worst_shortfall": state["promise"]["worst_shortfall"],
-        "worst_arm": "b",
-        "worst_round": state["promise"]["worst_round"],
-        "rounds_in_violation": 0,
-    }
-    assert 0 < state["promise"]["worst_shortfall"] < 1
+    assert 0 < state["promise"].pop("worst_shortfall") < 1
+    assert 1 <= state["promise"].pop("worst_round") <= 40
+    kept = {"when": "at every round", "kept": True, "tolerance": 0.0, "broken_from": 1.0}
+    assert state["promise"] == kept | {"worst_arm": "b", "rounds_in_violation": 0}
 
 
 def test_the_outline_of_all_studies(lively):
@@ -103,12 +96,9 @@ def test_some_rounds_are_read_as_densely_as_is_asked_for(served, monkeypatch):
     assert served.read("/studies/ads/series?first=150&last=250&points=3")["round"] == [150, 200, 250]
     assert served.read("/studies/ads/series?first=299&last=10000")["round"] == [299, 300]
     assert served.read("/studies/ads/series?first=301")["round"] == []
-
-
-def test_rounds_in_the_wrong_order_are_refused(served):
-    answer = served.send("read", "GET", "/studies/ads/series?first=9&last=3")
-    assert answer.status_code == 422
-    assert answer.json()["error"]["message"] == "last: expected a round >= first, which is 9, got 3"
+    refused = served.send("read", "GET", "/studies/ads/series?first=9&last=3")
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"] == "last: expected a round >= first, which is 9, got 3"
 
 
 def test_a_fifth_reading_of_some_rounds_is_refused_while_four_run(served):

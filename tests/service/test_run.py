@@ -175,9 +175,7 @@ def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
 
 
 def test_a_port_that_is_taken_is_refused(tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
             ArgumentError, match=rf"port: expected a free one on 127\.0\.0\.1, got {port}.*another program"

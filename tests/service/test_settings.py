@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.errors import ArgumentError, TableError
 from evenhand.service import run
 from evenhand.service.run import read_password
 from evenhand.service.settings import KINDS, read_settings
 from evenhand.studies import Store
 from evenhand.studies.keys import list_keys
-from tests.cli.shell import refused
+from tests.cli.shell import answer, refused
 
 TEXT = """
 store = "postgresql://evenhand@database/evenhand"
@@ -57,8 +55,7 @@ def test_the_command_line_comes_before_both(file, monkeypatch):
     monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
     monkeypatch.setenv("EVENHAND_PORT", "7000")
     monkeypatch.setenv("EVENHAND_WORKERS", "3")
-    result = CliRunner().invoke(app, ["serve", "--settings", file, "--port", "0", "--log-level", "error"])
-    assert result.exit_code == 0, result.output
+    answer("serve", "--settings", file, "--port", "0", "--log-level", "error")
     assert seen == SAID | {"port": 0, "workers": 3, "log_level": "error"}
 
 
@@ -106,31 +103,24 @@ def test_without_a_store_it_is_said_where_to_name_one(monkeypatch):
     refused(ArgumentError, "give --store, EVENHAND_STORE, or store in the settings file", "serve")
 
 
-def test_a_password_is_read_from_a_file_and_shown_nowhere(tmp_path):
-    path = tmp_path / "password"
+def test_a_password_is_read_from_a_file_and_opens_a_store_on_a_server(tmp_path, monkeypatch):
+    path, seen = tmp_path / "password", []
     path.write_text("s3/cr:et@word\n")
     assert read_password(str(path)) == "s3/cr:et@word"
     with pytest.raises(ArgumentError, match="password_file: expected none for a store in a file"):
         run._open(str(tmp_path / "ads.evenhand"), str(path))
+    monkeypatch.setattr(Store, "at", lambda where, create: seen.append((where, create)))
+    run._open("postgresql://evenhand@database/evenhand", str(path))
+    assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", False)]
     path.write_text("\n")
     with pytest.raises(ArgumentError, match="a file whose first line is the password"):
         read_password(str(path))
 
 
-def test_a_password_opens_a_store_on_a_server(tmp_path, monkeypatch):
-    path, seen = tmp_path / "password", []
-    path.write_text("s3/cr:et@word\n")
-    monkeypatch.setattr(Store, "at", lambda where, create: seen.append((where, create)))
-    run._open("postgresql://evenhand@database/evenhand", str(path))
-    assert seen == [("postgresql://evenhand:s3%2Fcr%3Aet%40word@database/evenhand", False)]
-
-
-@pytest.mark.parametrize("key", [None, "eh_read_x"])
-def test_no_key_is_printed_or_made_where_one_is_written(key, capsys):
+def test_no_key_is_printed_or_made_where_none_is_to_be_written(capsys):
     import socket
 
     store = Store.at(":memory:", create=True)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        run._print_addresses(store, listening, "127.0.0.1", key)
-    printed = capsys.readouterr().out
-    assert ("eh_" in printed, len(list_keys(store))) == ((False, 0) if key is None else (True, 3))
+        run._print_addresses(store, listening, "127.0.0.1", None)
+    assert ("eh_" in capsys.readouterr().out, list_keys(store)) == (False, [])

@@ -8,8 +8,7 @@ import pytest
 
 from evenhand.service.app import ENDPOINTS
 from evenhand.service.routes.fields import EXPECTED
-from evenhand.studies import Store
-from tests.service.conftest import POLICY, Served
+from tests.service.conftest import POLICY
 from tests.service.test_auth import path_of
 
 PROBES = ("/livez", "/readyz")
@@ -25,16 +24,6 @@ def refused(served, endpoint, query, **given):
     state = served.read("/studies/ads")
     assert (state["decisions"], len(served.read("/studies")["studies"])) == (1, 1)
     return answer.json()["error"]["message"]
-
-
-@pytest.fixture(scope="module")
-def asked():
-    """A service whose study "ads" has one open ticket, and which no test changes."""
-    served = Served(Store.at(":memory:", create=True))
-    served.create()
-    served.ticket = served.ask().json()["ticket"]
-    yield served
-    served.stop()
 
 
 BODIES = {
@@ -70,29 +59,23 @@ def test_a_probe_takes_whatever_a_load_balancer_adds(served, path):
     assert served.http.get(f"{path}?t=17&t=18").json()["status"] == "ok"
 
 
-TWICE = {
-    "/studies": [
-        '{"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.5, "b": 0.1, "a": 0.2}}}',
-        '{"name": "old", "name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.5}}}',
+@pytest.mark.parametrize(
+    ("role", "path", "text"),
+    [
+        ("decide", "", '{"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.5, "a": 0.2}}}'),
+        ("decide", "/ads/ask", '{"batch": [{}, {"groups": {"\\u0061": "x", "a": "y"}}]}'),
+        ("report", "/ads/tell", '{"ticket": "T", "reward": 0, "reward": 1}'),
     ],
-    "/studies/ads/ask": ['{"count": 1, "count": 2}', '{"batch": [{}, {"groups": {"\\u0061": "x", "a": "y"}}]}'],
-    "/studies/ads/tell": ['{"ticket": "T", "reward": 0, "reward": 1}', '{"batch": [{"ticket": "T", "ticket": "T"}]}'],
-    "/studies/ads/change": ['{"shares": {"a": 0.1, "a": 0.2}}', '{"promise": {"caps": {"b": 0.5, "b": 0.6}}}'],
-}
-
-
-@pytest.mark.parametrize("path", TWICE)
-def test_a_name_that_a_body_has_twice_is_refused(asked, path):
-    role = "report" if path.endswith(("tell", "forget")) else "decide"
-    for text in TWICE[path]:
-        content = text.replace('"T"', json.dumps(asked.ticket))
-        answer = asked.send(role, "POST", path, content=content, headers={"Content-Type": "application/json"})
-        assert answer.status_code == 400
-        assert answer.json()["error"]["message"].startswith("the body cannot be read as JSON: '")
-        assert answer.json()["error"]["message"].endswith(" appears twice")
+    ids=["in an object", "in a list", "alone"],
+)
+def test_a_name_that_a_body_has_twice_is_refused(asked, role, path, text):
+    content = text.replace('"T"', json.dumps(asked.ticket))
+    answer = asked.send(role, "POST", f"/studies{path}", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].startswith("the body cannot be read as JSON: '")
+    assert answer.json()["error"]["message"].endswith(" appears twice")
     state = asked.read("/studies/ads")
     assert (state["decisions"], state["told"], state["open"]) == (1, 0, 1)
-    assert [arm["promised"] for arm in state["arms"]] == [0.2, 0.3]
     assert len(asked.read("/studies")["studies"]) == 1
 
 

@@ -30,19 +30,9 @@ def read(content):
     return json.loads(content, parse_int=whole)
 
 
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (EXACT, str(EXACT)),
-        (EXACT + 1, f'"{EXACT + 1}"'),
-        (-(2**63), f'"{-(2**63)}"'),
-        (np.array([[1, 2**60]]), f'[[1,"{2**60}"]]'),
-        ({"a": (True, 2**60, None)}, f'{{"a":[true,"{2**60}",null]}}'),
-        ({2**60: [float("nan"), 0.5]}, f'{{"{2**60}":[null,0.5]}}'),
-    ],
-    ids=str,
-)
-def test_how_a_number_is_written(value, written):
+def test_how_a_number_is_written():
+    value = {2**60: [EXACT, EXACT + 1, -(2**63), np.array([[1, 2**60]]), (True, None, float("nan"))]}
+    written = f'{{"{2**60}":[{EXACT},"{EXACT + 1}","{-(2**63)}",[[1,"{2**60}"]],[true,null,null]]}}'
     assert to_json(value).decode() == written
 
 

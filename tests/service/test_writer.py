@@ -41,14 +41,20 @@ def outcomes(study, *requests, **settings):
     return found
 
 
-async def together(study, writer, first, *others):
-    """Run the others in one group, behind the first."""
+async def begun(study, writer, first, *others):
+    """Have the first held within its transaction, and the others wait behind it; return their tasks."""
     study.free.clear()
     study.entered.clear()
     tasks = [asyncio.create_task(writer.run(first))]
     await asyncio.to_thread(study.entered.wait)
     tasks += [asyncio.create_task(writer.run(one)) for one in others]
     await asyncio.sleep(0)
+    return tasks
+
+
+async def together(study, writer, *requests):
+    """Run all but the first in one group, behind it."""
+    tasks = await begun(study, writer, *requests)
     study.free.set()
     return await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -66,7 +72,7 @@ def writer(study):
     one.stop()
 
 
-def test_what_waits_together_is_one_transaction_and_each_gets_its_own(study, writer):
+def test_what_waits_together_is_one_transaction_and_each_gets_its_own(study):
     given = [[f"{i}.{j}" for j in range(i % 3 + 1)] for i in range(40)]
     found = outcomes(study, ["first"], *given)
     assert found[1:] == [[f"did {op}" for op in ops] for ops in given]
@@ -115,9 +121,7 @@ def test_batches_that_fill_the_queue_leave_room_for_small_requests(study):
 
 def test_an_answer_comes_only_after_the_commit(study, writer):
     async def asked():
-        study.free.clear()
-        task = asyncio.create_task(writer.run(["one"]))
-        await asyncio.to_thread(study.entered.wait)
+        (task,) = await begun(study, writer, ["one"])
         before = task.done(), list(study.committed)
         study.free.set()
         await task
@@ -149,9 +153,7 @@ def test_stopping_does_and_answers_what_was_accepted_and_nothing_more(study):
     writer = Writer(study, most=2)
 
     async def stopped():
-        study.free.clear()
-        tasks = [asyncio.create_task(writer.run(operations)) for operations in ([0, 1, 2, 3, 4], [5])]
-        await asyncio.to_thread(study.entered.wait)
+        tasks = await begun(study, writer, [0, 1, 2, 3, 4], [5])
         stopping = asyncio.create_task(asyncio.to_thread(writer.stop))
         while not writer._stopping:
             await asyncio.sleep(0)
@@ -168,11 +170,7 @@ def test_stopping_does_and_answers_what_was_accepted_and_nothing_more(study):
 
 def test_who_goes_away_does_not_hold_up_the_others_and_leaves_them_no_answer(study, writer):
     async def left():
-        study.free.clear()
-        first = asyncio.create_task(writer.run(["first"]))
-        await asyncio.to_thread(study.entered.wait)
-        gone, stays = (asyncio.create_task(writer.run([name])) for name in ("goes away", "stays"))
-        await asyncio.sleep(0)
+        first, gone, stays = await begun(study, writer, ["first"], ["goes away"], ["stays"])
         gone.cancel()
         study.free.set()
         return await first, await stays

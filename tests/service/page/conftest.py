@@ -12,7 +12,6 @@ from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
 from evenhand.service.routes import studies
 from evenhand.studies import Ask, Forget, Store, Study, Tell
-from evenhand.studies.keys import add_key
 from tests.service.conftest import Served
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -120,7 +119,7 @@ def person(chromium):
 
     def sit_down(store, page):
         running.append(Served(store))
-        return Person(chromium, running[0], add_key(store, "both"), page)
+        return Person(chromium, running[0], page)
 
     yield sit_down
     chromium.get("about:blank")

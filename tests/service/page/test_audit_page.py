@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.studies import Store, Study
+from tests.cli.shell import answer
 
 
 @pytest.fixture
@@ -17,10 +16,8 @@ def auditor(person, tmp_path):
     draws = np.random.default_rng(3)
     rows = [f"{draws.integers(20, 70)},{draws.integers(1, 9)},{draws.integers(2)}" for _ in range(20)]
     table.write_text("\n".join(["age,income,repaid", *rows]) + "\n")
-    told = ["audit-pairs", str(table), "--features", "age,income", "--reward", "repaid", "--store", str(place)]
-    made = CliRunner().invoke(app, [*told, "--auditors", "2", "--seed", "1"])
-    assert made.exit_code == 0, made.output
-    assert "/audit#study=audit&key=" in made.output
+    told = ("--features", "age,income", "--reward", "repaid", "--store", place, "--auditors", "2", "--seed", "1")
+    assert "/audit#study=audit&key=" in answer("audit-pairs", table, *told)
     return person(Store.at(place), "audit")
 
 

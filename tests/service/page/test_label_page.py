@@ -19,20 +19,23 @@ DOT = (
 )
 
 
+def create(store, name, classes, content=None):
+    """Create a study of items to label."""
+    sampler = OptimisticSampler(["easy", "hard"], classes=classes, seed=1)
+    queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, content=content, seed=1)
+    Study.create(store.url, queue, name=name).close()
+
+
 @pytest.fixture
 def annotator(person, tmp_path):
     store = Store.at(tmp_path / "labels.evenhand", create=True)
     for name, content in (("labels", [f"patient {i}" for i in range(40)]), ("pictures", [DOT] * 40)):
-        sampler = OptimisticSampler(["easy", "hard"], classes=["no", "yes"], seed=1)
-        queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, content=content, seed=1)
-        Study.create(store.url, queue, name=name).close()
+        create(store, name, ["no", "yes"], content)
     return person(store, "label")
 
 
 def test_a_key_is_the_label_that_reads_as_it(annotator):
-    sampler = OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1)
-    queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, seed=1)
-    Study.create(annotator.served.store.url, queue, name="digits").close()
+    create(annotator.served.store, "digits", [0, 1])
     annotator.begin("digits")
     for key in ("1", "0", "1"):
         annotator.press(key)
@@ -73,11 +76,9 @@ def test_a_picture_is_shown_and_labelled_with_a_click(annotator):
 
 
 def test_without_a_key_the_page_asks_for_one_and_a_refusal_is_said(annotator):
-    annotator.driver.get("about:blank")
     annotator.driver.get(f"{annotator.served.url}/label")
     annotator.driver.execute_script("sessionStorage.clear()")
-    annotator.driver.get("about:blank")
-    annotator.driver.get(f"{annotator.served.url}/label")
+    annotator.driver.refresh()
     annotator.sees("You see one item at a time; choose the label that fits it.")
     for name, value in (("study", "labels"), ("key", "eh_wrong")):
         annotator.driver.find_element(By.NAME, name).send_keys(value)

@@ -31,22 +31,16 @@ def test_data_never_becomes_markup(file):
 
 
 def test_a_key_is_asked_for_and_kept(visitor):
-    visitor.visit("")
+    """The address of a decision waits for it."""
+    visitor.visit("study=ads&decision=7")
     visitor.sees("A key to watch with")
-    field = visitor.all("#key")[0]
-    field.send_keys(visitor.key, Keys.ENTER)
-    visitor.sees("ads")
+    visitor.all("#key")[0].send_keys(visitor.key, Keys.ENTER)
+    visitor.sees("Decision 7", "dialog[open]")
     visitor.visit("")
     visitor.sees("ads")
     visitor.all("#forget")[0].click()
     visitor.sees("A key to watch with")
     assert visitor.driver.execute_script("return localStorage.length") == 0
-
-
-def test_a_key_in_the_address_is_used_and_taken_out(visitor):
-    visitor.visit(f"key={visitor.key}&study=ads")
-    visitor.sees("1,234 decisions")
-    assert visitor.driver.current_url.endswith("/#study=ads")
 
 
 def test_a_key_that_may_not_read_is_refused_in_words(visitor, played):
@@ -68,7 +62,7 @@ def test_a_key_that_is_good_no_longer_is_asked_for_again(visitor, played):
     visitor.sees("1,234 decisions")
 
 
-def test_the_list_tells_how_each_study_stands(visitor, monkeypatch):
+def test_the_list_tells_how_each_study_stands_and_leads_there_and_back(visitor, monkeypatch):
     honest, broken = studies.outline, {"new": {"promise": "broken"}}
     monkeypatch.setattr(studies, "outline", lambda study, known: honest(study, known) | broken.get(study.name, {}))
     visitor.visit(f"key={visitor.key}")
@@ -79,11 +73,6 @@ def test_the_list_tells_how_each_study_stands(visitor, monkeypatch):
     assert "✓ kept" in rows["ads"]
     assert "▲ broken" in rows["new"]
     assert visitor.text(".headline") == "2 studies; 1 promise is broken."
-
-
-def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
-    visitor.visit(f"key={visitor.key}")
-    visitor.sees("ads")
     visitor.all("tbody th a")[0].click()
     visitor.sees("1,234 decisions")
     assert visitor.driver.current_url.endswith("#study=ads")
@@ -95,6 +84,7 @@ def test_a_study_is_chosen_and_left_by_the_back_button(visitor):
 def test_a_study_in_numbers_and_words(visitor, played):
     state = played.state()
     visitor.watch("ads")
+    assert visitor.driver.current_url.endswith("/#study=ads"), "the key is used and taken out"
     headline = f"1,234 decisions; the promise was kept at every round; {state['open']} tickets open."
     assert visitor.text("#headline") == headline
     row = {row.find_element(By.TAG_NAME, "th").text: row.text for row in visitor.all("#arms tbody tr")}["b"]
@@ -155,13 +145,6 @@ def test_nothing_is_refused_by_a_strict_policy_and_no_other_site_is_asked(visito
     assert all(address.startswith(visitor.address) for address in asked)
     visitor.driver.execute_script("document.body.setAttribute('style', 'color: red')")
     assert "Content Security Policy" in " ".join(visitor.complaints()), "the policy is not in force here"
-
-
-def test_the_address_of_a_decision_waits_for_the_key(visitor):
-    visitor.visit("study=ads&decision=7")
-    visitor.sees("A key to watch with")
-    visitor.all("#key")[0].send_keys(visitor.key, Keys.ENTER)
-    visitor.sees("Decision 7", "dialog[open]")
 
 
 def test_a_decision_that_was_never_taken_is_named(visitor):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
 from evenhand.quotas import FairUCB
 from evenhand.studies import Store, Study
+from tests.cli.shell import answer
 
 
 @pytest.fixture
@@ -49,5 +48,4 @@ def typed(command, store):
     """Run a command as it is written, with what its capitals stand for."""
     meant = {"STORE": store, "TICKET": "1", "REWARD": "0.5"}
     _, *words = shlex.split(command)
-    result = CliRunner().invoke(app, [meant.get(word, word) for word in words])
-    assert result.exit_code == 0, result.output
+    answer(*(meant.get(word, word) for word in words))

@@ -57,10 +57,7 @@ def test_arms_and_sets_stand_beside_their_caps_and_windows(changed, played):
     assert cells[3].startswith(f"a + b {both:,} ")
     assert "50.0%" in cells[3]
     assert len(changed.all("#arms .cap")) == 1
-    assert changed.complaints() == []
-
-
-def test_the_chart_has_a_line_for_a_cap(changed):
     changed.sees("promised 30.0%, at most 40.0%", "#chart-shares .legend")
     changed.sees("the dashed and dotted one is its cap", "#shares")
     assert "at most" not in changed.text("#chart-shortfall .legend")
+    assert changed.complaints() == []

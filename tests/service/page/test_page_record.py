@@ -12,16 +12,13 @@ import pandas as pd
 
 from evenhand.service.sessions import Session
 from tests.service.page.files import downloaded
+from tests.service.page.test_page_arms import choose
 from tests.service.page.test_page_charts import click
 
 
 def test_the_log_is_downloaded_by_a_button(visitor, played, tmp_path):
     visitor.watch("ads")
-    visitor.driver.execute_script(
-        "const form = document.querySelector('#record select'); form.value = arguments[0];"
-        "form.dispatchEvent(new Event('change', {bubbles: true}))",
-        "bandit",
-    )
+    choose(visitor, "#record select", "bandit")
     save = partial(click, visitor, "download", "#record", format="parquet")
     name, content = downloaded(visitor, tmp_path, save)
     assert name == "ads-bandit.parquet"

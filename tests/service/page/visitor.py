@@ -63,8 +63,8 @@ class Visitor:
 class Person:
     """Somebody who labels or audits at the page made for it, by keys."""
 
-    def __init__(self, driver, served: Served, key: str, page: str) -> None:
-        self.driver, self.served, self.key, self.page = driver, served, key, page
+    def __init__(self, driver, served: Served, page: str) -> None:
+        self.driver, self.served, self.key, self.page = driver, served, served.keys["both"], page
 
     def begin(self, study: str, name: str = "ann", more: str = "") -> None:
         self.driver.get("about:blank")
