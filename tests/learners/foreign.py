@@ -5,16 +5,6 @@ import random
 
 from evenhand.learners import Adapter
 
-ARMS = 3
-
-
-def pull(bandit):
-    return bandit.pull(range(ARMS))
-
-
-def tell_bandit(bandit, index, reward):
-    bandit.update(index, reward)
-
 
 def pickled(learner):
     return pickle.dumps(learner)
@@ -24,15 +14,11 @@ def unpickled(dumped):
     return pickle.loads(dumped)
 
 
-def of_river(bandit):
-    return Adapter(bandit, choose=pull, update=tell_bandit, dump=pickled, load=unpickled)
-
-
 class Gambler:
     """Plays by chance, more often what paid before."""
 
-    def __init__(self, arms=ARMS):
-        self.sums, self.dice = [1.0] * arms, random.Random(1)
+    def __init__(self):
+        self.sums, self.dice = [1.0] * 3, random.Random(1)
 
 
 def gamble(gambler, contexts=None):
