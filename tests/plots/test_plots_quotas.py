@@ -10,17 +10,7 @@ from scipy.stats import ttest_1samp
 import evenhand as eh
 from evenhand import plots
 from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Thompson
 from evenhand.plots.style import MOST, SHADES, bars, figure, looks
-from evenhand.quotas import BernoulliArms, FairUCB
-
-WORLD = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
-
-
-@pytest.fixture(scope="module")
-def history():
-    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.25}), "free": UCB1(), "thompson": Thompson()}
-    return eh.simulate(policies, WORLD, rounds=400, replications=3, seed=1, checkpoints=20)
 
 
 def test_lines_are_the_means_over_replications(history):
