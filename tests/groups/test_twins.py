@@ -11,6 +11,8 @@ ROUNDS = 160
 TWO = BiasedLinearArms(arms=5, sensitive=2, dimension=3)
 THREE = BiasedLinearArms(groups=["x", "y", "z", "x", "y", "z"], bias={"y": 5.0, "z": -3.0}, dimension=2)
 AUTHORS = {"preset": "authors", "horizon": ROUNDS}
+CHAINED = {"sensitive": "sensitive", "within": "chain"}
+LIFTED, SHIFTED = {"corrected": [0], "target": 1}, {"corrected": [0, 1, 2], "shift": 30.0}
 
 CASES = {
     "top": (TWO, TopInterval, {}, {}),
@@ -18,23 +20,13 @@ CASES = {
     "top, minimum norm": (TWO, TopInterval, {"cold_start": "minimum_norm", "noise_scale": 0.5}, {}),
     "top, no exploration": (TWO, TopInterval, {"exploration": 50.0, "delta": 0.4}, {}),
     "chain": (TWO, IntervalChaining, {}, {"pick": "chain"}),
-    "fair": (TWO, GroupFairTopInterval, {"sensitive": "sensitive", "horizon": 1000}, {"corrected": [0], "target": 1}),
-    "fair, anytime": (TWO, GroupFairTopInterval, {"sensitive": "sensitive"}, {"corrected": [0], "target": 1}),
+    "fair": (TWO, GroupFairTopInterval, {"sensitive": "sensitive", "horizon": 1000}, LIFTED),
+    "fair, anytime": (TWO, GroupFairTopInterval, {"sensitive": "sensitive"}, LIFTED),
     "fair, other side": (TWO, GroupFairTopInterval, {"sensitive": "reference"}, {"corrected": [1], "target": 0}),
-    "fair, within": (
-        TWO,
-        GroupFairTopInterval,
-        {"sensitive": "sensitive", "within": "chain"},
-        {"corrected": [0], "target": 1, "pick": "within"},
-    ),
+    "fair, within": (TWO, GroupFairTopInterval, CHAINED, LIFTED | {"pick": "within"}),
     "pooled": (THREE, GroupFairTopInterval, {"horizon": 500}, {"corrected": [0, 1, 2], "target": "pool"}),
-    "scalar": (THREE, GroupFairTopInterval, {"mean_reward": 30.0}, {"corrected": [0, 1, 2], "shift": 30.0}),
-    "scalar, authors": (
-        THREE,
-        GroupFairTopInterval,
-        {"mean_reward": 30.0, **AUTHORS},
-        {"corrected": [0, 1, 2], "shift": 30.0},
-    ),
+    "scalar": (THREE, GroupFairTopInterval, {"mean_reward": 30.0}, SHIFTED),
+    "scalar, authors": (THREE, GroupFairTopInterval, {"mean_reward": 30.0, **AUTHORS}, SHIFTED),
 }
 
 

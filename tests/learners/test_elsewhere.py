@@ -75,7 +75,7 @@ def talk(policy, rounds, start=0):
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[SLOW] * (name in HEAVY)) for name in LEARNERS])
-def test_a_learner_goes_on_exactly_where_it_was_saved(name):
+def test_a_learner_goes_on_exactly_where_it_was_saved_and_with_another_seed_otherwise(name):
     policy = DeadlineLearn(LEARNERS[name](), SHARES, seed=1)
     said = talk(policy, 24)
     again = from_bytes(to_bytes(policy))
@@ -85,15 +85,8 @@ def test_a_learner_goes_on_exactly_where_it_was_saved(name):
     assert talk(policy.fresh(seed=1), 36) == said
     assert talk(DeadlineLearn(LEARNERS[name](), SHARES, seed=1), 36) == said
     assert ("c", "the learner's proposal") in said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNERS)
-def test_another_seed_draws_otherwise(name):
-    """At least one of 40 decisions differs; where nothing is drawn, as river's UCB and LinUCB, none does."""
-    said = [talk(DeadlineLearn(LEARNERS[name](seed=seed), SHARES, seed=1), 40) for seed in (1, 1, 2)]
-    assert said[0] == said[1]
-    assert (said[0] == said[2]) == (name == "river LinUCB")
+    other = talk(DeadlineLearn(LEARNERS[name](seed=2), SHARES, seed=1), 36)
+    assert (other == said) == (name == "river LinUCB"), "of these it alone draws nothing"
 
 
 @pytest.mark.slow
@@ -173,15 +166,6 @@ def test_a_bandit_with_other_labels_is_refused_by_name(ids, arms, words):
     assert from_river(taught(*ids).clone(), arms=arms).known_arms == 2
 
 
-@pytest.mark.parametrize("shares", [{"ads": 0.1, "news": 0.1}, {1: 0.1, 0: 0.1}])
-@pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, by_lottery])
-def test_a_rule_refuses_a_bandit_that_has_learned_under_other_labels_or_in_another_order(rule, shares):
-    learner = from_river(taught(0, 1), arms=2)
-    with pytest.raises(ArgumentError, match=r"learner: expected one for the arms .*got .0, 1.; name the same arms"):
-        rule(learner, shares)
-    assert rule(learner, [0.1, 0.1]).ask().arm in (0, 1)
-
-
 @pytest.mark.parametrize(
     ("ids", "arms"),
     [
@@ -208,15 +192,12 @@ def test_labels_that_are_written_the_same_are_the_same(ids, arms):
 @pytest.mark.parametrize(
     "learner", [lambda: from_river(taught(1, 2), arms=[1, 2]), lambda: eh.learners.UCB1(arms=[1, 2])]
 )
-def test_a_promise_may_write_the_labels_otherwise(rule, learner):
+def test_a_promise_may_write_the_labels_otherwise_but_has_the_same_in_the_same_order(rule, learner):
+    assert rule(learner(), [0.1, 0.1]).arms == (1, 2)
     assert rule(learner(), {"1": 0.1, "2": 0.1}).ask().arm in ("1", "2")
-    with pytest.raises(ArgumentError, match=r"learner: expected one for the arms .*in the same order"):
-        rule(learner(), {"2": 0.1, "1": 0.1})
-
-
-def test_labels_of_a_learner_name_the_arms():
-    policy = FairLearn(from_river(taught("a", "b"), arms=["a", "b"]), [0.1, 0.1])
-    assert policy.arms == ("a", "b")
+    for shares in ({"2": 0.1, "1": 0.1}, {"ads": 0.1, "news": 0.1}):
+        with pytest.raises(ArgumentError, match=r"learner: expected one for the arms .*got .1, 2.; name the same arms"):
+            rule(learner(), shares)
 
 
 def linear(*names):
