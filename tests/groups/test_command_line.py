@@ -155,7 +155,6 @@ def test_a_sensitive_group_of_two_people_is_refused_before_others_are_answered(l
     [
         (["--sensitive", "X"], "sensitive"),
         (["quotas/bernoulli-arms"], "--data: expected nothing together with WORLD"),
-        (["-p", "ucb1+top-interval"], "takes no learner"),
         (["-p", "two-group-top-interval"], "two-group-top-interval: needs --sensitive GROUP"),
     ],
 )
