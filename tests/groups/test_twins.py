@@ -1,4 +1,4 @@
-"""Every interval policy pulls the arm that its slow twin pulls, round by round."""
+"""Every interval policy pulls the arm that its slow twin pulls, round by round; a constant bias changes nothing."""
 
 from __future__ import annotations
 
@@ -44,3 +44,23 @@ def test_same_arm_every_round(case):
         (reward,) = world.respond(decision)
         policy.tell(decision, reward)
         twin.update(decision.index, contexts[decision.index], reward)
+
+
+def arms_pulled(policy, bias, rounds=400):
+    world = BiasedLinearArms(arms=6, sensitive=3, dimension=3, bias=bias)
+    world.reset(9)
+    pulled = []
+    for _ in range(rounds):
+        decision = policy.ask(*world.observe())
+        policy.tell(decision, *world.respond(decision))
+        pulled.append(decision.index)
+    return pulled
+
+
+@pytest.mark.parametrize("bias", [0.0, 500.0, -40.0])
+def test_a_constant_bias_changes_nothing(bias):
+    groups = BiasedLinearArms(arms=6, sensitive=3).groups
+    fair = [arms_pulled(GroupFairTopInterval(groups, "sensitive", horizon=400, seed=4), b) for b in (10.0, bias)]
+    assert fair[0] == fair[1]
+    blind = [arms_pulled(TopInterval(groups, seed=4), b) for b in (10.0, bias)]
+    assert blind[0] != blind[1]

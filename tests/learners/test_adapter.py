@@ -2,7 +2,6 @@
 
 import functools
 import math
-import random
 import subprocess
 import sys
 
@@ -17,23 +16,12 @@ from evenhand.policy.traits import traits_of
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.learners import foreign
-from tests.learners.foreign import adapter
+from tests.learners.foreign import MEANS, adapter, talk
 from tests.naming import named
 from tests.saved_files import rewritten
 
 SHARES = {"a": 0.2, "b": 0.2, "c": 0.2}
-MEANS = [0.2, 0.5, 0.8]
 LEARNERS = {"plain data": {}, "pickled": {"dump": foreign.pickled, "load": foreign.unpickled}}
-
-
-def talk(policy, rounds, start=0):
-    """Take decisions and bring back rewards that depend on the round and the arm alone."""
-    said = []
-    for t in range(start, start + rounds):
-        decision = policy.ask()
-        policy.tell(decision, float(random.Random(f"{t} {decision.index}").random() < MEANS[decision.index]))
-        said.append(decision)
-    return said
 
 
 def test_a_policy_over_it_keeps_the_contract():
@@ -52,13 +40,13 @@ def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
     with eh.Study.open(tmp_path / "s.evenhand") as study:
         study.state.snapshot()
         study.tell(late.id, 1.0)
-        said += [late, *talk(study, 20, 20)]
+        said += [(late.arm, late.reason), *talk(study, 20, 20)]
         found = study.verify()
         assert (found.ok, found.problems) == (True, ())
     expected = talk(alone, 20)
     last = alone.ask()
     alone.tell(last, 1.0)
-    assert [one.arm for one in said] == [one.arm for one in [*expected, last, *talk(alone, 20, 20)]]
+    assert said == [*expected, (last.arm, last.reason), *talk(alone, 20, 20)]
 
 
 def test_whether_it_is_contextual_is_saved_however_it_was_said():

@@ -167,13 +167,20 @@ def test_current_axes_of_the_wrong_kind_are_refused(made):
         plots.plot_regret(made["history"])
 
 
-def test_what_is_not_there_is_refused_before_a_figure_is_opened(made):
-    with pytest.raises(ArgumentError, match=r"variable: expected one of .*regret.* got 'loss'"):
-        plots.plot_regret(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
-        plots.plot_shortfall(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"against: expected one of .'fair', 'free', 'thompson'., got 'best'"):
-        plots.plot_cost(made["history"], against="best")
+@pytest.mark.parametrize(
+    ("plot", "settings", "words"),
+    [
+        (plots.plot_regret, {"variable": "loss"}, r"variable: expected one of .*regret.* got 'loss'"),
+        (plots.plot_shortfall, {"variable": "loss"}, r"variable: expected one of .* got 'loss'"),
+        (plots.plot_cost, {"against": "best"}, r"against: expected one of .'fair', 'free', 'thompson'., got 'best'"),
+        (plots.plot_regret, {"variable": "pulls"}, "facet: expected 'arm', as pulls has a value for each, got None"),
+        (plots.plot_regret, {"facet": "arm"}, r"facet: expected one of \['policy'\], got 'arm'"),
+    ],
+    ids=range(5),
+)
+def test_what_is_not_there_is_refused_before_a_figure_is_opened(plot, settings, words, history):
+    with pytest.raises(ArgumentError, match=words):
+        plot(history, **settings)
     assert plt.get_fignums() == []
 
 

@@ -63,19 +63,6 @@ def test_a_facet_has_a_panel_for_each_value_and_one_legend(history):
     assert not own[0].get_figure().legends
 
 
-@pytest.mark.parametrize(
-    ("variable", "facet", "says"),
-    [
-        ("pulls", None, "facet: expected 'arm', as pulls has a value for each, got None"),
-        ("regret", "arm", r"facet: expected one of \['policy'\], got 'arm'"),
-    ],
-    ids=["dimension left", "no dimension of it"],
-)
-def test_a_facet_that_the_variable_does_not_have_is_refused(history, variable, facet, says):
-    with pytest.raises(ArgumentError, match=says):
-        plots.plot_regret(history, variable=variable, facet=facet, ax=figure()[1])
-
-
 def test_more_policies_than_are_told_apart_are_refused_with_the_facet(history):
     many = xr.concat([history.isel(policy=[0]).assign_coords(policy=[f"p{i}"]) for i in range(13)], "policy")
     words = r"at most 12 policies in one picture, got 13; draw a panel .*facet='policy'"
