@@ -13,6 +13,7 @@ from evenhand.errors import ArgumentError, TableError
 from tests.audit.test_similar import staff
 from tests.cli.shell import call, cells, refused
 
+COMMAND = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places")
 USED = {"group": "sex", "reward": "salary", "features": ["years", "rank"]}
 
 
@@ -158,7 +159,7 @@ def test_of_three_groups_one_is_corrected_towards_all_others():
 def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     staff(8, gap=-9000.0).to_csv("staff.csv", index=False)
-    words = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places", 15)
+    words = (*COMMAND, 15)
     found = choose(pd.read_csv("staff.csv"))
     done = call(*words, "--out", "chosen.csv")
     assert " ".join(str(found).split()) in " ".join(done.output.split())
@@ -184,12 +185,11 @@ def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch)
 def test_those_who_enter_or_leave_are_listed_first_and_how_many_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     staff(8, 400, gap=-5000.0).to_csv("staff.csv", index=False)
-    words = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places", 150)
     found = choose(pd.read_csv("staff.csv"), 150)
     places = found.people[["by_record", "after_correction", "at_gap_low", "at_gap_high"]]
     stay = int(places.all(axis=1).sum())
     moved = set(places.index[places.any(axis=1) & ~places.all(axis=1)])
-    said = call(*words).output
+    said = call(*COMMAND, 150).output
     listed = [int(row[0]) - 1 for row in cells(said)]
     assert len(moved) < len(listed) == 60 < stay
     assert set(listed[: len(moved)]) == moved >= {*found.enter, *found.leave} > set()

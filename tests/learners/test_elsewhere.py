@@ -56,11 +56,8 @@ LEARNERS = {
     "neighbours": lambda **seed: sklearn("KNeighborsRegressor", **seed),
 }
 
-SLOW = pytest.mark.slow
-HEAVY = ("a forest", "a classifier", "neighbours")
 
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[SLOW] * (name in HEAVY)) for name in LEARNERS])
+@pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_goes_on_exactly_where_it_was_saved_and_with_another_seed_otherwise(name):
     policy = DeadlineLearn(LEARNERS[name](), SHARES, seed=1)
     said = talk(policy, 24)
