@@ -157,6 +157,7 @@ def test_bias(given, match):
         ({"arms": 1}, "arms"),
         ({"arms": 10**12}, "arms"),
         ({"dimension": 10**12}, "dimension"),
+        ({"dimension": 0}, "dimension"),
         ({"sensitive": -1}, "sensitive"),
         ({"bias": math.nan}, "bias"),
         ({"spread": -1.0}, "spread"),
