@@ -13,6 +13,7 @@ from evenhand.errors import ArgumentError, TableError
 from tests.audit.test_similar import staff
 from tests.cli.shell import call, cells, refused
 
+COMMAND = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places")
 USED = {"group": "sex", "reward": "salary", "features": ["years", "rank"]}
 
 
@@ -103,48 +104,48 @@ def test_people_who_share_the_last_place_are_noted():
     assert one.endswith("Of these 1 has a place: the one who comes first in the table.")
 
 
+SEVERAL = r"the name of the group whose records are corrected, as there are several: \['F', 'M', 'X'\], got 'none'"
+
+
 @pytest.mark.parametrize(
-    ("change", "settings", "error", "words"),
+    ("changed", "settings", "error", "words"),
     [
-        (lambda f: f, {"places": 500}, ArgumentError, "places: expected a whole number >= 1 and <= 120, got 500"),
-        (lambda f: f, {"sensitive": "X"}, ArgumentError, "sensitive: expected one of"),
-        (
-            lambda f: f.assign(sex=list("FMX") * 40),
-            {},
-            ArgumentError,
-            r"sensitive: expected the name of the group whose records are corrected, as there are several: \['F', 'M', "
-            r"'X'\], got 'none'",
-        ),
-        (lambda f: f.assign(sex="M"), {}, TableError, "group: expected a column with at least two groups"),
-        (lambda f: f.assign(record=1), {}, TableError, "frame: expected a table without the columns that are added"),
-        (lambda f: f, {"applicants": staff(1).assign(sex="X")}, TableError, "applicants, row 1: expected one of"),
-        (
-            lambda f: f,
-            {"applicants": staff(1).drop(columns="rank")},
-            TableError,
-            r"applicants: expected the columns \['sex', 'years', 'rank'\], got .*; 'rank' is missing",
-        ),
-        (
-            lambda f: f,
-            {"applicants": staff(1).assign(rank=lambda f: f["rank"].where(f.index != 2, "Dean"))},
-            TableError,
-            r"applicants, column 'rank', row 3: expected one of the categories \['Assoc', 'Asst', 'Prof'\], got 'Dean'",
-        ),
-        (lambda f: f, {"applicants": staff(1).assign(record=1)}, TableError, "applicants: expected a table without"),
-        (lambda f: f, {"group": "gender"}, TableError, "group: expected one of the columns .*, got 'gender'"),
-        (lambda f: f, {"group": "salary"}, TableError, "group: expected columns that have no other use, got 'salary'"),
-        (lambda f: f, {"features": ["sex"]}, TableError, "features: expected columns that have no other use"),
-        (
-            lambda f: f.assign(salary=1),
-            {},
-            TableError,
-            "reward: expected a column of values that differ, got '1 in every row'",
-        ),
+        ({}, {"places": 500}, ArgumentError, "places: expected a whole number >= 1 and <= 120, got 500"),
+        ({}, {"sensitive": "X"}, ArgumentError, "sensitive: expected one of"),
+        ({"sex": list("FMX") * 40}, {}, ArgumentError, f"sensitive: expected {SEVERAL}"),
+        ({"sex": "M"}, {}, TableError, "group: expected a column with at least two groups"),
+        ({"record": 1}, {}, TableError, "frame: expected a table without the columns that are added"),
+        ({"salary": 1}, {}, TableError, "reward: expected a column of values that differ, got '1 in every row'"),
+        ({}, {"group": "gender"}, TableError, "group: expected one of the columns .*, got 'gender'"),
+        ({}, {"group": "salary"}, TableError, "group: expected columns that have no other use, got 'salary'"),
+        ({}, {"features": ["sex"]}, TableError, "features: expected columns that have no other use"),
     ],
+    ids=range(9),
 )
-def test_what_cannot_be_chosen_from_is_refused(change, settings, error, words):
+def test_what_cannot_be_chosen_from_is_refused(changed, settings, error, words):
     with pytest.raises(error, match=words):
-        choose(change(staff(5)), **settings)
+        choose(staff(5).assign(**changed), **settings)
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        (staff(1).assign(sex="X"), ", row 1: expected one of"),
+        (
+            staff(1).drop(columns="rank"),
+            r": expected the columns \['sex', 'years', 'rank'\], got .*; 'rank' is missing",
+        ),
+        (
+            staff(1).assign(rank="Dean"),
+            r", column 'rank', row 1: .* categories \['Assoc', 'Asst', 'Prof'\], got 'Dean'",
+        ),
+        (staff(1).assign(record=1), ": expected a table without"),
+    ],
+    ids=range(4),
+)
+def test_applicants_who_cannot_be_ranked_are_refused(later, words):
+    with pytest.raises(TableError, match=f"applicants{words}"):
+        choose(staff(5), applicants=later)
 
 
 def test_of_three_groups_one_is_corrected_towards_all_others():
@@ -158,7 +159,7 @@ def test_of_three_groups_one_is_corrected_towards_all_others():
 def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     staff(8, gap=-9000.0).to_csv("staff.csv", index=False)
-    words = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places", 15)
+    words = (*COMMAND, 15)
     found = choose(pd.read_csv("staff.csv"))
     done = call(*words, "--out", "chosen.csv")
     assert " ".join(str(found).split()) in " ".join(done.output.split())
@@ -184,12 +185,11 @@ def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch)
 def test_those_who_enter_or_leave_are_listed_first_and_how_many_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     staff(8, 400, gap=-5000.0).to_csv("staff.csv", index=False)
-    words = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places", 150)
     found = choose(pd.read_csv("staff.csv"), 150)
     places = found.people[["by_record", "after_correction", "at_gap_low", "at_gap_high"]]
     stay = int(places.all(axis=1).sum())
     moved = set(places.index[places.any(axis=1) & ~places.all(axis=1)])
-    said = call(*words).output
+    said = call(*COMMAND, 150).output
     listed = [int(row[0]) - 1 for row in cells(said)]
     assert len(moved) < len(listed) == 60 < stay
     assert set(listed[: len(moved)]) == moved >= {*found.enter, *found.leave} > set()

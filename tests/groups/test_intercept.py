@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.errors import ArgumentError
-from evenhand.groups import (
-    GroupFairTopInterval,
-    IntervalChaining,
-    LinearThompson,
-    NaiveFair,
-    TopInterval,
-)
+from evenhand.groups import GroupFairTopInterval, IntervalChaining, LinearThompson, NaiveFair, TopInterval
 
 GROUPS = ["s", "r", "r"]
 MAKES = {
@@ -38,11 +31,3 @@ def test_an_intercept_decides_as_a_column_of_ones_does(make):
         reward = float(contexts[first.index] @ [2.0, 3.0] - 4.0 * (first.index == 0) + random.normal())
         own.tell(first, reward), other.tell(second, reward)
     assert (own.dimension, other.dimension) == (2, 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "silent"), [("intercept", True, False), ("delta", 0.2, 0.1), ("noise_scale", 2.0, 1.0)]
-)
-def test_an_inner_policy_has_its_own(name, value, silent):
-    with pytest.raises(ArgumentError, match=f"{name}: expected {silent} together with inner="):
-        NaiveFair(GROUPS, inner=TopInterval(GROUPS), **{name: value})

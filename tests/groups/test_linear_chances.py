@@ -67,17 +67,3 @@ def test_an_arm_without_contexts_is_its_mean():
     assert policy.probabilities([[0.0, 0.0], [0.0, 0.0]]) == {"a": 1.0, "b": 0.0}
     assert policy.probabilities([[0.0, 0.0], [1.0, 0.0]]) == pytest.approx({"a": 0.5, "b": 0.5}, abs=1e-6)
     assert policy.dimension is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"draws": 0}, "draws: expected"),
-        ({"draws": 1.5}, "draws: expected"),
-        ({"draws": 8, "exploration": 0}, "exploration: expected"),
-        ({"exploration": 1.1}, "exploration: expected"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused_by_name(settings, words):
-    with pytest.raises(ArgumentError, match=words):
-        LinearThompson(GROUPS, **settings)

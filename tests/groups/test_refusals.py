@@ -24,15 +24,7 @@ from evenhand.saving.state import to_bytes
 G = {"a": "s", "b": "r", "c": "r"}
 
 
-@pytest.mark.parametrize("cls", [TopInterval, IntervalChaining, GroupFairTopInterval, LinearThompson, NaiveFair])
-@pytest.mark.parametrize(
-    "delta", [0.0, 1.0, -0.1, 2, math.nan, 10**400, "0.1", None, True, [0.1], np.array([0.1, 0.2])]
-)
-def test_delta(cls, delta):
-    with pytest.raises(ArgumentError, match="delta"):
-        cls(G, delta=delta)
-
-
+RULES = [TopInterval, IntervalChaining, GroupFairTopInterval, LinearThompson, NaiveFair]
 WHO = "(groups|arms): expected"
 
 
@@ -45,9 +37,8 @@ def begun():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ("abc", 5, None, {}, ["s"])),
-        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ({"a": 1.5, "b": "r"}, {"a": None, "b": "r"})),
-        (lambda: TopInterval([[], "r"]), WHO),
+        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ("abc", 5, {}, ["s"], [1.5, "r"], [[], "r"])),
+        *((lambda cls=cls, delta=delta: cls(G, delta=delta), "delta") for cls in RULES for delta in (0.0, 1.0)),
         (lambda: TopInterval(G, noise_scale=0.0), "noise_scale"),
         (lambda: TopInterval(G, horizon=0), "horizon"),
         (lambda: TopInterval(G, preset="mine"), "preset"),
@@ -57,6 +48,10 @@ def begun():
         (lambda: TopInterval(G, exploration=0.0), "exploration"),
         (lambda: TopInterval(G, exploration="often"), "exploration"),
         (lambda: LinearThompson(G, spread=0.0), "spread"),
+        (lambda: LinearThompson(G, draws=0), "draws: expected"),
+        (lambda: LinearThompson(G, draws=1.5), "draws: expected"),
+        (lambda: LinearThompson(G, draws=8, exploration=0), "exploration: expected"),
+        (lambda: LinearThompson(G, exploration=1.1), "exploration: expected"),
         (lambda: GroupFairTopInterval(G, "nobody"), "sensitive"),
         (lambda: GroupFairTopInterval(["x", "y", "z"], "x"), "exactly two groups"),
         (lambda: GroupFairTopInterval(["x", "x"]), "at least two groups"),
@@ -67,6 +62,9 @@ def begun():
         (lambda: NaiveFair(G, inner=3), "inner"),
         (lambda: NaiveFair(G, inner=TopInterval(["s", "r"])), "inner"),
         (lambda: NaiveFair(G, inner=NaiveFair(G)), "inner"),
+        (lambda: NaiveFair(G, inner=TopInterval(G), intercept=True), "intercept: expected False together with inner="),
+        (lambda: NaiveFair(G, inner=TopInterval(G), delta=0.2), "delta: expected 0.1 together with inner="),
+        (lambda: NaiveFair(G, inner=TopInterval(G), noise_scale=2.0), "noise_scale: expected 1.0 together with inner="),
         (lambda: NaiveFair(G, inner=begun()), "neither decided nor learned"),
         (lambda: Ledger(G).add("z", 1.0), "arm"),
     ],
@@ -80,10 +78,7 @@ def test_what_cannot_be_made(make, match):
     ("groups", "match"),
     [
         ({"s", "r"}, "a list with the group of each arm"),
-        (
-            pd.Series(["s", "r", "r"], index=["a", "b", "a"]),
-            "the group of each arm.*a Series that names 'a' twice",
-        ),
+        (pd.Series(["s", "r", "r"], index=["a", "b", "a"]), "the group of each arm.*a Series that names 'a' twice"),
         (pd.DataFrame({"a": ["s"], "b": ["r"]}), r"the group of each arm.*a table of shape \(1, 2\)"),
         ([True, "True"], "each label once, got 'true'"),
         ([("s", None), ("s", "None")], "str or int.*None"),
@@ -101,7 +96,7 @@ def test_groups_are_named_once_and_in_an_order(groups, match):
     ("groups", "error"),
     [
         (["s", "r"], ArgumentError),
-        ("srr", UnknownArmError),
+        ("srr", ArgumentError),
         ({"z": "s"}, UnknownArmError),
         ({"a": "q"}, UnknownArmError),
         (pd.Series(["s", "r", "r"]), UnknownArmError),
@@ -113,26 +108,20 @@ def test_membership_of_a_round(groups, error):
     policy = GroupFairTopInterval(G, "s", seed=1)
     policy.tell(policy.ask(np.ones((3, 2))), 1.0)
     before = to_bytes(policy)
-    with pytest.raises(ArgumentError if isinstance(groups, str) else error, match="groups"):
+    with pytest.raises(error, match="groups"):
         policy.ask(np.ones((3, 2)), groups=groups)
     assert to_bytes(policy) == before
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: GroupFairTopInterval(G, "s", horizon=3, seed=1),
-        lambda: NaiveFair(G, inner=TopInterval(G, horizon=3), seed=1),
-    ],
-)
-def test_beyond_the_horizon(make):
-    policy = make()
-    for _ in range(3):
-        policy.tell(policy.ask(np.ones((3, 2))), 1.0)
-    before = to_bytes(policy)
-    with pytest.raises(ArgumentError, match="horizon"):
-        policy.ask(np.ones((3, 2)))
-    assert to_bytes(policy) == before
+def test_beyond_the_horizon():
+    inner = TopInterval(G, horizon=3)
+    for policy in (GroupFairTopInterval(G, "s", horizon=3, seed=1), NaiveFair(G, inner=inner, seed=1)):
+        for _ in range(3):
+            policy.tell(policy.ask(np.ones((3, 2))), 1.0)
+        before = to_bytes(policy)
+        with pytest.raises(ArgumentError, match="horizon"):
+            policy.ask(np.ones((3, 2)))
+        assert to_bytes(policy) == before
 
 
 def test_a_bias_of_nothing():
@@ -188,12 +177,7 @@ def test_linear_world(given, name):
 
 
 def table(**changed):
-    columns = {
-        "age": ["o", "y", "o", "y"],
-        "sex": list("FFMM"),
-        "debt": [1.0, 2.0, 3.0, 4.0],
-        "paid": [9.0, 8.0, 7.0, 6.0],
-    }
+    columns = {"age": list("oyoy"), "sex": list("FFMM"), "debt": [1.0, 2.0, 3.0, 4.0], "paid": [9.0, 8.0, 7.0, 6.0]}
     return pd.DataFrame(columns | changed)
 
 
@@ -205,18 +189,14 @@ def table(**changed):
         (table(), {"features": []}, "features"),
         (table(), {"arm": ["age"]}, "one group"),
         (table(paid=[1, 2, None, 4]), {}, "row 3"),
-        (table(debt=[1, math.nan, 3, 4]), {}, "row 2"),
         (table(), {"features": ["height"]}, "height"),
         (table(), {"sensitive": "X"}, "sensitive"),
         (table(), {"noise": -1}, "noise"),
         (table(), {"arm": ["age", "age"]}, "each once"),
-        (table(), {"features": ["debt", "debt"]}, "each once"),
         (table(), {"features": ["debt", "paid"]}, "other than the reward's"),
         (table(), {"group": "paid"}, "group: expected columns that have no other use, got 'paid'; it is the reward"),
-        (table(debt=pd.date_range("2020", periods=4)), {}, "column 'debt'.*turn dates and durations"),
         (table(sex=["F", None, "M", "M"]), {}, "row 2: the cell is empty"),
         (table(sex=pd.Series([True, "True", "M", "M"], dtype=object)), {}, "row 1: expected a whole number or text"),
-        ("table.csv", {}, "DataFrame"),
     ],
 )
 def test_table_world(frame, given, match):

@@ -1,19 +1,28 @@
-"""Learners from elsewhere, and the functions that state files name."""
+"""Learners from elsewhere, the functions that state files name, and a conversation with three arms."""
 
 import pickle
 import random
 
+import numpy as np
+
+import evenhand as eh
 from evenhand.learners import Adapter
+from evenhand.policy.traits import traits_of
 
-ARMS = 3
-
-
-def pull(bandit):
-    return bandit.pull(range(ARMS))
+MEANS = [0.2, 0.5, 0.8]
 
 
-def tell_bandit(bandit, index, reward):
-    bandit.update(index, reward)
+def talk(policy, rounds, start=0):
+    """Take decisions and bring back rewards that depend on the round and the arm alone, one between 0 and 1 in four."""
+    said = []
+    contextual = traits_of(policy.policy if isinstance(policy, eh.Study) else policy).contextual
+    for t in range(start, start + rounds):
+        chance = np.random.default_rng([7, t])
+        shown = [chance.random(2).tolist()] * 3
+        decision = policy.ask(shown) if contextual else policy.ask()
+        policy.tell(decision, 0.5 if t % 4 == 0 else float(chance.random() < MEANS[decision.index]))
+        said.append((decision.arm, decision.reason))
+    return said
 
 
 def pickled(learner):
@@ -24,15 +33,11 @@ def unpickled(dumped):
     return pickle.loads(dumped)
 
 
-def of_river(bandit):
-    return Adapter(bandit, choose=pull, update=tell_bandit, dump=pickled, load=unpickled)
-
-
 class Gambler:
     """Plays by chance, more often what paid before."""
 
-    def __init__(self, arms=ARMS):
-        self.sums, self.dice = [1.0] * arms, random.Random(1)
+    def __init__(self):
+        self.sums, self.dice = [1.0] * 3, random.Random(1)
 
 
 def gamble(gambler, contexts=None):

@@ -11,7 +11,6 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ModelError
 from evenhand.learners import Adapter
-from evenhand.learners.functions import know
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import to_bytes
 from evenhand.studies import Ask, Forget, Tell
@@ -40,31 +39,20 @@ class Counting:
             raise RuntimeError("out of memory")
         self.learned.append((index, reward))
 
+    def dump(self):
+        return [self.asked, self.half, [list(one) for one in self.learned]]
 
-def choose(learner):
-    return learner.choose()
-
-
-def update(learner, index, reward):
-    learner.update(index, reward)
-
-
-def dump(learner):
-    return [learner.asked, learner.half, [list(one) for one in learner.learned]]
-
-
-def load(dumped):
-    learner = Counting()
-    learner.asked, learner.half, learned = dumped
-    learner.learned = [tuple(one) for one in learned]
-    return learner
-
-
-know(choose, update, dump, load)
+    @classmethod
+    def load(cls, dumped):
+        learner = cls()
+        learner.asked, learner.half, learned = dumped
+        learner.learned = [tuple(one) for one in learned]
+        return learner
 
 
 def adapter(arms=3):
-    return Adapter(Counting(arms), choose=choose, update=update, dump=dump, load=load)
+    of = {name: getattr(Counting, name) for name in ("choose", "update", "dump", "load")}
+    return Adapter(Counting(arms), **of)
 
 
 @pytest.fixture(autouse=True)

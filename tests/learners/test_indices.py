@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import evenhand as eh
-from evenhand.learners import KLUCB, UCB1, EpsilonGreedy, Thompson
+from evenhand.learners import KLUCB, UCB1, DiscountedUCB, EpsilonGreedy, SlidingWindowUCB, Thompson
 from tests.fuzzing import many
 from tests.reference import learners as slow
 
@@ -15,29 +15,36 @@ PAIRS = {
     "UCB1": (lambda k: UCB1(arms=k), slow.UCB1, 1e-11),
     "KL-UCB": (lambda k: KLUCB(arms=k), slow.KLUCB, 3e-9),
 }
+FORGETTING = {
+    "discounted": (lambda k: DiscountedUCB(0.95, 0.6, arms=k), lambda k: slow.DiscountedUCB(k, 0.95, 0.6), 1e-9),
+    "window": (lambda k: SlidingWindowUCB(40, 0.6, arms=k), lambda k: slow.SlidingWindowUCB(k, 40, 0.6), 1e-9),
+}
 
 
 def decides_as_twin(fast, twin, rewards, close):
     """The arm that is played has the largest index of the twin, up to what rounding can do; return the exact hits."""
     hits = 0
-    for t in range(len(rewards)):
-        indices = twin.indices()
-        arm = fast.choose()
+    for t, paid in enumerate(rewards.tolist()):
+        indices, arm = twin.indices(), fast.choose()
         assert indices[arm] >= max(indices) - close, f"round {t + 1}: played {arm}, the indices are {indices}"
         hits += indices.index(max(indices)) == arm
-        reward = float(rewards[t, arm])
-        fast.update(arm, reward)
-        twin.update(arm, reward)
+        fast.update(arm, paid[arm])
+        twin.update(arm, paid[arm])
     return hits
 
 
-@pytest.mark.parametrize("name", PAIRS)
+KINDS = ("coins", "numbers", "zeros", "ones", "coins whose best arm changes in the middle")
+
+
+@pytest.mark.parametrize("name", [*PAIRS, *FORGETTING])
 @settings(max_examples=many(25))
-@given(seed=st.integers(0, 10**6), arms=st.integers(2, 9), kind=st.sampled_from(["coins", "numbers", "zeros", "ones"]))
+@given(seed=st.integers(0, 10**6), arms=st.integers(2, 9), kind=st.sampled_from(KINDS))
 def test_every_decision_has_the_largest_index_on_odd_rewards(name, seed, arms, kind):
-    make, twin, close = PAIRS[name]
+    make, twin, close = (PAIRS | FORGETTING)[name]
     drawn = np.random.default_rng(seed).random((150, arms))
-    rewards = {"coins": drawn.round(), "numbers": drawn, "zeros": 0 * drawn, "ones": 0 * drawn + 1}[kind]
+    means = np.linspace(0.9, 0.1, arms)
+    changing = np.vstack([drawn[:75] < means, drawn[75:] < means[::-1]]) * 1.0
+    rewards = dict(zip(KINDS, (drawn.round(), drawn, 0 * drawn, 0 * drawn + 1, changing), strict=True))[kind]
     decides_as_twin(make(arms), twin(arms), rewards, close)
 
 

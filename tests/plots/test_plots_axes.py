@@ -16,9 +16,7 @@ import evenhand as eh
 from evenhand import plots
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SimulatedTrial
-from evenhand.learners import UCB1
 from evenhand.plots import evaluation, groups, interventions, means, quotas, sampling, similarity, studies
-from evenhand.quotas import BernoulliArms, FairUCB
 
 TRIAL = next(SimulatedTrial._examples()).problem
 COLLECTED = pd.DataFrame(
@@ -35,17 +33,14 @@ LABELS = {"of": "trials", "title": "t", "across": "x", "up": "y"}
 
 
 @pytest.fixture(scope="module")
-def made():
-    """What the pictures show: a history of quotas and of similarity, an evaluation, a recommendation."""
-    world = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
-    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.2}), "free": UCB1()}
-    history = eh.simulate(policies, world, rounds=60, replications=2, seed=1)
+def made(history):
+    """What the pictures show: a history of quotas and of groups, an evaluation, a recommendation."""
     search, trial = CSR(TRIAL, tolerance=0.1, budget=500, pooled=True), SimulatedTrial(TRIAL)
     trial.reset(1)
     allocation = search.ask()
     search.tell(allocation, *trial.respond(allocation))
     log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
-    grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
+    grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((3, 3, 20, 2), 0.5)))
     return {
         "history": history,
         "value": eh.evaluate(log, {"a": 0.3, "b": 0.7}, arm="arm", reward="reward", propensity="p"),
@@ -172,13 +167,20 @@ def test_current_axes_of_the_wrong_kind_are_refused(made):
         plots.plot_regret(made["history"])
 
 
-def test_what_is_not_there_is_refused_before_a_figure_is_opened(made):
-    with pytest.raises(ArgumentError, match=r"variable: expected one of .*regret.* got 'loss'"):
-        plots.plot_regret(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
-        plots.plot_shortfall(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"against: expected one of .'fair', 'free'., got 'best'"):
-        plots.plot_cost(made["history"], against="best")
+@pytest.mark.parametrize(
+    ("plot", "settings", "words"),
+    [
+        (plots.plot_regret, {"variable": "loss"}, r"variable: expected one of .*regret.* got 'loss'"),
+        (plots.plot_shortfall, {"variable": "loss"}, r"variable: expected one of .* got 'loss'"),
+        (plots.plot_cost, {"against": "best"}, r"against: expected one of .'fair', 'free', 'thompson'., got 'best'"),
+        (plots.plot_regret, {"variable": "pulls"}, "facet: expected 'arm', as pulls has a value for each, got None"),
+        (plots.plot_regret, {"facet": "arm"}, r"facet: expected one of \['policy'\], got 'arm'"),
+    ],
+    ids=range(5),
+)
+def test_what_is_not_there_is_refused_before_a_figure_is_opened(plot, settings, words, history):
+    with pytest.raises(ArgumentError, match=words):
+        plot(history, **settings)
     assert plt.get_fignums() == []
 
 

@@ -8,8 +8,6 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError
 
-WORLD = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
-POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3, "c": 0.1})
 HISTORIES = ("plot_cost", "plot_group_share", "plot_regret", "plot_shares", "plot_shortfall")
 WANTED = dict.fromkeys(HISTORIES, "history: expected what eh.simulate returns, got") | {
     "plot_audit": "finding: expected what eh.audit.promise returns, got",
@@ -26,17 +24,12 @@ WANTED = dict.fromkeys(HISTORIES, "history: expected what eh.simulate returns, g
 }
 
 
-@pytest.fixture
-def history():
-    return eh.simulate({"fair": POLICY}, WORLD, rounds=50, replications=2, seed=1, jobs=1)
-
-
 @pytest.mark.parametrize("name", sorted(WANTED))
 def test_something_else_is_refused(name):
     assert set(WANTED) == set(eh.plots.__all__)
     plt.close("all")
     more = {"tolerance": 0.1} if name in ("plot_candidates", "plot_gaps") else {}
-    for given in (None, 3, [], pd.DataFrame({"a": [1]}), np.eye(2), POLICY):
+    for given in (None, 3, [], pd.DataFrame({"a": [1]}), np.eye(2), eh.learners.UCB1()):
         with pytest.raises(ArgumentError) as refused:
             getattr(eh.plots, name)(given, **more)
         assert str(refused.value).startswith(WANTED[name])

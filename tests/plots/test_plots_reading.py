@@ -12,14 +12,6 @@ from evenhand import plots
 from evenhand.plots.style import figure
 
 
-def totals(*runs, variable="violations"):
-    """A history with one policy a row of runs (replication, round)."""
-    values = np.asarray(runs, dtype=float)
-    names = [f"policy {i}" for i in range(len(values))]
-    rounds = np.arange(1, values.shape[-1] + 1)
-    return xr.Dataset({variable: (("policy", "replication", "round"), values)}, {"policy": names, "round": rounds})
-
-
 def many_arms(arms, policies=3, rounds=120):
     """A history of policies that play every arm alike."""
     pulls = np.full((policies, 1, 1, arms), rounds / arms)
@@ -61,8 +53,11 @@ def test_many_arms_are_told_apart(arms):
 def test_a_shortfall_that_goes_up_and_down_is_drawn_by_its_largest_values():
     rounds = 400
     up_and_down = np.where(np.arange(rounds) % 2, 0.5, -300.0)
-    history = totals([up_and_down], [np.full(rounds, 90.0)], variable="shortfall")
-    history = history.assign_coords(tolerance=("policy", [0.0, np.inf]))
+    values = np.stack([up_and_down, np.full(rounds, 90.0)])[:, None]
+    history = xr.Dataset(
+        {"shortfall": (("policy", "replication", "round"), values)},
+        {"policy": ["a", "b"], "round": range(1, rounds + 1), "tolerance": ("policy", [0.0, np.inf])},
+    )
     axes = plots.plot_shortfall(history, variable="shortfall", ax=figure()[1])
     line = axes.get_lines()[0]
     assert line.get_xdata().tolist() == [8 * (i + 1) for i in range(50)]
