@@ -65,6 +65,7 @@ def test_late_tells_lose_no_arm(name):
     tickets = [learner.ask() for _ in range(4)]
     assert [ticket.index for ticket in tickets] == [0, 1, 2, 3]
     assert {ticket.reason for ticket in tickets} == {"never tried before"}
+    assert [learner.ask().index for _ in range(3)] == [0, 1, 2], "the arm with the fewest open tickets"
     for ticket in reversed(tickets):
         learner.tell(ticket, 0.5 if ticket.index == 2 else 0.0)
     later = learner.ask()

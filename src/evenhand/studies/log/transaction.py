@@ -350,7 +350,7 @@ class Transaction:
 
 
 def _said(told: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {_short(value)}" for name, value in told.items())
+    return ", ".join(f"{name} {_short(revive(value))}" for name, value in told.items())
 
 
 def _short(value: Any) -> str:
