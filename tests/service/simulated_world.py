@@ -29,9 +29,9 @@ from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Th
 
 __all__ = ["DAY", "World", "process"]
 
-THREADED = ("service.writer", "service.jobs", "service.sessions", "studies.log.state")
+THREADED = ("service.writer", "service.jobs", "service.sessions", "studies.log.live_policy")
 """The modules that start threads or lock."""
-CLOCKS = ("studies.log.transaction", "studies.log.state", "studies.creation")
+CLOCKS = ("studies.log.transaction", "studies.log.live_policy", "studies.creation")
 """The modules that read the clock."""
 FAULTY = 0.006
 """How often a process is killed or its store fails, at each edge of each transaction."""

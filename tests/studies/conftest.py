@@ -87,7 +87,7 @@ def clock(monkeypatch):
             self.time += microseconds
 
     clock = Clock()
-    for module in ("creation", "log.durations", "log.state", "log.transaction"):
+    for module in ("creation", "log.durations", "log.live_policy", "log.transaction"):
         monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
     return clock
 
