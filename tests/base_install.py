@@ -11,8 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ALSO = ("h5py", "httpx", "starlette", "structlog", "uvicorn")
-"""What is hidden besides the packages whose absence a message explains."""
+OPTIONAL = """
+fairlearn h5netcdf h5py highspy httpx pooch psycopg pyarrow skorch sqlalchemy starlette structlog torch uvicorn
+"""
 BLOCKER = """
 import sys
 
@@ -103,10 +104,9 @@ def refusals(run):
 
 def main():
     import evenhand
-    from evenhand.extras import EXTRAS
 
     environment = dict(os.environ)
-    block, blocker = "--block" in sys.argv, BLOCKER.format(names=(*EXTRAS, *ALSO))
+    block, blocker = "--block" in sys.argv, BLOCKER.format(names=OPTIONAL.split())
     if block:
         exec(blocker, {})
     with tempfile.TemporaryDirectory() as folder:
