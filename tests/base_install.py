@@ -11,22 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-OPTIONAL = {
-    "h5netcdf": "data",
-    "h5py": "data",
-    "highspy": "interventions",
-    "pooch": "data",
-    "psycopg": "postgresql",
-    "pyarrow": "data",
-    "sqlalchemy": "studies",
-    "starlette": "service",
-    "torch": "torch",
-    "skorch": "torch",
-    "uvicorn": "service",
-    "httpx": "service",
-    "structlog": "service",
-    "fairlearn": "fairlearn",
-}
+OPTIONAL = """
+fairlearn h5netcdf h5py highspy httpx pooch psycopg pyarrow skorch sqlalchemy starlette structlog torch uvicorn
+"""
 BLOCKER = """
 import sys
 
@@ -119,14 +106,14 @@ def main():
     import evenhand
 
     environment = dict(os.environ)
-    block = "--block" in sys.argv
+    block, blocker = "--block" in sys.argv, BLOCKER.format(names=OPTIONAL.split())
     if block:
-        exec(BLOCKER.format(names=tuple(OPTIONAL)), {})
+        exec(blocker, {})
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         if block:
             Path("site").mkdir()
-            Path("site/sitecustomize.py").write_text(BLOCKER.format(names=tuple(OPTIONAL)))
+            Path("site/sitecustomize.py").write_text(blocker)
             environment["PYTHONPATH"] = os.pathsep.join([f"{folder}/site", environment.get("PYTHONPATH", "")])
         Path("clicks.csv").write_text("item,click\n" + "a,1\nb,0\nb,1\na,0\n" * 50)
         Path("log.parquet").write_bytes(b"PAR1")

@@ -266,11 +266,7 @@ def test_columns_that_pandas_moved_are_refused_for_that(kind, door):
         REFUSING[door](SHIFTED[kind])
 
 
-@pytest.mark.parametrize(
-    "index",
-    [None, pd.Index([5, 3, 4], name="id"), [0, 1, 2]],
-    ids=["none", "name", "list"],
-)
+@pytest.mark.parametrize("index", [None, pd.Index([5, 3, 4], name="id"), [0, 1, 2]], ids=["none", "name", "list"])
 def test_a_last_column_may_be_empty(index):
     frame = pd.DataFrame({"arm": ["a", "b", "a"], "note": np.nan}, index=index)
     assert as_pandas(frame) is frame

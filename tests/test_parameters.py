@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import threading
 import weakref
 
 import pytest
@@ -18,6 +17,7 @@ from evenhand.learners import UCB1, Adapter, EpsilonGreedy
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import EstimatorModel, LogisticModel, OptimisticSampler
 from evenhand.saving.state import to_bytes
+from evenhand.threads import run_together
 
 POLICIES = {entry.name: entry.cls for entry in registry.entries("policy")}
 
@@ -96,11 +96,7 @@ MADE = {
         ("policy", {"alpha": 1, "tolerance": 2}, "set_params: expected a parameter of FairUCB: shares, tolerance"),
         ("policy", {"learner__epsilon": 1}, "set_params: expected a parameter of FairUCB: .* got 'learner__epsilon'"),
         ("quota", {"learner__epsilon": 7}, "epsilon"),
-        (
-            "quota",
-            {"learner__temperature": 1},
-            "set_params: expected a parameter of EpsilonGreedy: epsilon, arms, seed",
-        ),
+        ("quota", {"learner__heat": 1}, "set_params: expected a parameter of EpsilonGreedy: epsilon, arms, seed"),
         ("quota", {"tolerance": 5, "learner": "nothing"}, "learner: expected an object with choose"),
         ("sampler", {"model__D": 1}, "set_params: expected a parameter of LogisticModel: C, got 'model__D'"),
         ("sampler", {"batch": 0}, "batch"),
@@ -129,11 +125,7 @@ def test_what_made_the_new_parameters_is_not_kept_alive(made):
 def test_parameters_may_be_set_while_other_threads_ask():
     policy = FairUCB({"a": 0.2, "b": 0.3}, seed=1)
     lock = policy._lock
-    threads = [threading.Thread(target=policy.set_params, kwargs={"tolerance": n}) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together([lambda n=n: policy.set_params(tolerance=n) for n in range(8)])
     assert policy._lock is lock
     assert policy.ask().round == 1
 

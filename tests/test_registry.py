@@ -131,15 +131,8 @@ def test_a_module_that_is_not_there_is_named(own, monkeypatch):
 def test_a_module_in_the_working_folder_is_found_by_the_command(tmp_path):
     (tmp_path / "policies_of_mine.py").write_text(MODULE)
     command = [sys.executable, "-P", "-m", "evenhand", "list"]
-    told = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, "EVENHAND_IMPORT": "policies_of_mine"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "mine/always-first" in told.stdout
+    environment = {**os.environ, "EVENHAND_IMPORT": "policies_of_mine"}
+    assert "mine/always-first" in subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
 
 
 def test_policies_of_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch, scratch_registry):

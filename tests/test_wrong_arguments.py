@@ -30,8 +30,11 @@ from evenhand import (
     simulation,
 )
 from evenhand.checks import examples
-from evenhand.client import Client
+from evenhand.client import Client, RemoteStudy
 from evenhand.errors import EvenhandError
+from evenhand.groups import TopInterval
+from evenhand.sampling import LabelQueue
+from evenhand.similarity import LipschitzUCB
 from evenhand.studies import Ask, Study, bandit_frame
 
 WRONG = {
@@ -85,12 +88,12 @@ TRIAL = {
 MODEL = interventions.CausalModel(**TRIAL)
 
 
-def problem():
-    return interventions.Problem(MODEL, intervene="V", sensitive="A", outcome="Y", candidates=[None, "high"])
+SEARCHED = {"model": MODEL, "intervene": "V", "sensitive": "A", "outcome": "Y", "candidates": [None, "high"]}
+PROBLEM = interventions.Problem(**SEARCHED)
 
 
 def queue():
-    return sampling.LabelQueue(list(range(8)), X, groups=list(G), seed=1)
+    return LabelQueue(list(range(8)), X, groups=list(G), seed=1)
 
 
 def asked_queue():
@@ -129,7 +132,7 @@ def call(function, /, **right):
 
 def of_new(make, method):
     """Return a method of an object that is made anew for each call."""
-    return lambda **given: getattr(make(), method)(**given)
+    return functools.wraps(method)(lambda **given: method(make(), **given))
 
 
 def told(make, ticket):
@@ -222,9 +225,7 @@ CALLS = {
     "BiasedLinearArms": call(groups.BiasedLinearArms),
     "TableArms": call(groups.TableArms, frame=PEOPLE, arm="z", group="sex", reward="y", features=["x"]),
     "Groups.read": call(groups.Groups.read, groups={"a": "f", "b": "m"}),
-    "Ledger.add": call(
-        of_new(lambda: groups.Ledger({"a": "f", "b": "m"}), "add"), arm="a", reward=1.0, biased=None, true=None
-    ),
+    "Ledger.add": call(of_new(lambda: groups.Ledger({"a": "f", "b": "m"}), groups.Ledger.add), arm="a", reward=1.0),
     "round_regrets": call(groups.round_regrets, biased=[[1.0, 2.0]], true=[[1.0, 2.0]], index=[0], reward=[1.0]),
     "CausalModel": call(interventions.CausalModel, **TRIAL),
     "CausalModel.fit": call(
@@ -233,11 +234,9 @@ CALLS = {
     "CausalModel.from_bif": call(interventions.CausalModel.from_bif, path="absent.bif"),
     "CausalModel.probabilities": call(MODEL.probabilities, nodes=["Y"], do={"V": "low"}),
     "CausalModel.sample": call(MODEL.sample, count=3, do={"V": "low"}, nodes=["Y"]),
-    "Problem": call(
-        interventions.Problem, model=MODEL, intervene="V", sensitive="A", outcome="Y", candidates=[None, "high"]
-    ),
-    "Problem.recommend": call(problem().recommend, tolerance=0.1),
-    "Problem.sensitivity": call(problem().sensitivity, tolerance=0.1),
+    "Problem": call(interventions.Problem, **SEARCHED),
+    "Problem.recommend": call(PROBLEM.recommend, tolerance=0.1),
+    "Problem.sensitivity": call(PROBLEM.sensitivity, tolerance=0.1),
     "Problem.posterior": call(FITTED.posterior),
     "Sampler.tell": call(
         told(lambda: sampling.GreedySampler(["f", "m"], warmup=1, batch=1, seed=1), "draw"), X=X[:2], y=[0, 1]
@@ -263,17 +262,15 @@ CALLS = {
     "minimax_reweighting": call(sampling.minimax_reweighting, rounds=2, X=X, y=Y, group=G),
     "rademacher_deviation": call(sampling.rademacher_deviation, n=10.0, complexity=0.5),
     "vc_deviation": call(sampling.vc_deviation, n=10.0, dimension=2.0),
-    "LabelQueue": call(sampling.LabelQueue, ids=list(range(8)), features=X, groups=list(G)),
-    "LabelQueue.ask": call(of_new(queue, "ask"), n=2, annotator=None),
-    "LabelQueue.ask_again": call(of_new(asked_queue, "ask_again"), ids=[]),
-    "LabelQueue.tell": call(of_new(asked_queue, "tell"), id=3, label=0, annotator=None),
-    "LabelQueue.forget": call(of_new(asked_queue, "forget"), id=3),
-    "LabelQueue.correct": call(of_new(labelled_queue, "correct"), id=3, label=0, annotator=None),
-    "LabelQueue.open_items": call(of_new(asked_queue, "open_items"), annotator=None),
-    "LabelQueue.write_tasks": call(of_new(asked_queue, "write_tasks"), path="/absent/absent.json"),
-    "LabelQueue.read_labels": call(
-        of_new(asked_queue, "read_labels"), path="/absent/absent.json", annotator=None, name=None, encoding=None
-    ),
+    "LabelQueue": call(LabelQueue, ids=list(range(8)), features=X, groups=list(G)),
+    "LabelQueue.ask": call(of_new(queue, LabelQueue.ask), n=2),
+    "LabelQueue.ask_again": call(of_new(asked_queue, LabelQueue.ask_again), ids=[]),
+    "LabelQueue.tell": call(of_new(asked_queue, LabelQueue.tell), id=3, label=0),
+    "LabelQueue.forget": call(of_new(asked_queue, LabelQueue.forget), id=3),
+    "LabelQueue.correct": call(of_new(labelled_queue, LabelQueue.correct), id=3, label=0),
+    "LabelQueue.open_items": call(of_new(asked_queue, LabelQueue.open_items)),
+    "LabelQueue.write_tasks": call(lambda path: asked_queue().write_tasks(path), path="/absent/absent.json"),
+    "LabelQueue.read_labels": call(of_new(asked_queue, LabelQueue.read_labels), path="/absent/absent.json"),
     "PairQueue": call(similarity.PairQueue, features=X, rewards=Y * 0.5),
     "PairQueue.tell": call(
         told(lambda: similarity.PairQueue(X, Y * 0.5, individuals=3, seed=1), "ticket"),
@@ -291,24 +288,15 @@ CALLS = {
         backend="sequential",
     ),
     "FairUCB.tell": call(told(lambda: POLICY.fresh(seed=1), "decision"), reward=0.5),
-    "FairUCB.ask": call(of_new(lambda: POLICY.fresh(seed=1), "ask"), available=None),
-    "FairUCB.forget": call(of_new(lambda: asked(POLICY.fresh(seed=1)), "forget"), decision=1),
+    "FairUCB.ask": call(of_new(lambda: POLICY.fresh(seed=1), quotas.FairUCB.ask), available=None),
+    "FairUCB.forget": call(of_new(lambda: asked(POLICY.fresh(seed=1)), quotas.FairUCB.forget), decision=1),
     "FairUCB.fresh": call(POLICY.fresh),
-    "TopInterval.ask": call(of_new(lambda: groups.TopInterval({"a": "f", "b": "m"}), "ask"), contexts=X[:2]),
-    "LipschitzUCB.ask": call(of_new(lambda: similarity.LipschitzUCB(2), "ask"), contexts=X[:3]),
+    "TopInterval.ask": call(of_new(lambda: TopInterval({"a": "f", "b": "m"}), TopInterval.ask), contexts=X[:2]),
+    "LipschitzUCB.ask": call(of_new(lambda: LipschitzUCB(2), LipschitzUCB.ask), contexts=X[:3]),
     "load": call(eh.load, path="absent.evenhand"),
     "Client": call(Client, url="http://127.0.0.1:9", key="k"),
-    "Client.study": call(of_new(offline, "study"), name="absent"),
-    "RemoteStudy.ask": call(
-        of_new(lambda: offline().study("one"), "ask"),
-        contexts=None,
-        groups=None,
-        available=None,
-        annotator=None,
-        key=None,
-        sticky=False,
-        subject=None,
-    ),
+    "Client.study": call(of_new(offline, Client.study), name="absent"),
+    "RemoteStudy.ask": call(of_new(lambda: offline().study("one"), RemoteStudy.ask)),
     "Sampler.relabel": call(relabelled, part="training", row=0, label=1),
     "Study.create": call(create_study, policy=POLICY.fresh(), name=None, expire_after=None),
     "Study.open": call(Study.open, store="absent.db"),

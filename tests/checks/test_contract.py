@@ -1,6 +1,5 @@
 """The contract holds for everything in the registry, and the checker catches what breaks it."""
 
-import copy
 import threading
 import time
 
@@ -16,7 +15,6 @@ from evenhand.errors import (
     ClosedTicketError,
     ContractError,
     EvenhandError,
-    RegistryError,
     RewardError,
     UnknownTicketError,
 )
@@ -360,17 +358,6 @@ def test_a_world_may_pay_within_a_range_of_its_own():
 def test_what_is_no_policy_is_refused_by_the_checker(thing):
     with pytest.raises(ArgumentError, match=r"policy: expected an object with ask\(\) and tell\(\)"):
         eh.check_policy(thing)
-
-
-def test_a_name_is_taken_once(scratch_registry):
-    scratch_registry(copy.copy(LosesItsMemory))
-    with pytest.raises(RegistryError, match=r"'quotas/broken' is registered already, by .*LosesItsMemory"):
-        scratch_registry(ChangesWhenItRefuses)
-
-
-def test_an_unknown_name_is_refused_with_the_nearest():
-    with pytest.raises(RegistryError, match=r"no policy is named 'quotas/fair-ucp'; near it: .*quotas/fair-ucb"):
-        registry.get("quotas/fair-ucp", "policy")
 
 
 class NoExamples:

@@ -2,12 +2,11 @@
 
 import csv
 import random
-import re
 from fractions import Fraction
 
 import pytest
 
-from tests.tasks.pages import DOCS, follow
+from tests.tasks.pages import follow, write_scripts
 
 SHARES = {"ads": Fraction(1, 5), "news": Fraction(3, 10)}
 TOLERANCE = 5
@@ -15,9 +14,7 @@ TOLERANCE = 5
 
 @pytest.mark.slow
 def test_three_processes_keep_a_split_promise_though_one_is_killed_and_started_again(tmp_path):
-    page = (DOCS / "workers.md").read_text()
-    for script, name in re.findall(r"^```python\n(# (\w+\.py),.*?)^```$", page, re.MULTILINE | re.DOTALL):
-        (tmp_path / name).write_text(script)
+    write_scripts("workers.md", tmp_path)
     follow("workers.md", tmp_path)
     logs = []
     for number in range(3):

@@ -2,20 +2,17 @@
 
 import csv
 import json
-import re
 from fractions import Fraction
 
 import pytest
 
-from tests.tasks.pages import DOCS, follow
+from tests.tasks.pages import follow, write_scripts
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_shop_keeps_its_promise_though_a_worker_is_killed_and_a_seller_joins(tmp_path):
-    page = (DOCS / "shop.md").read_text()
-    for script, name in re.findall(r"^```python\n(# (\w+\.py).*?)^```$", page, re.MULTILINE | re.DOTALL):
-        (tmp_path / name).write_text(script)
+    write_scripts("shop.md", tmp_path)
     assert len((tmp_path / "shop.py").read_text().splitlines()) <= 120
     follow("shop.md", tmp_path)
     with (tmp_path / "mail" / "month.csv").open(newline="") as file:

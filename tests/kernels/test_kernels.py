@@ -31,13 +31,10 @@ def template(x):
     return inner(x) + OFFSET
 
 
-def test_a_template_is_filled_by_name():
+def test_a_template_is_filled_by_name_and_the_same_composition_is_the_same_function():
     assert bind(template, inner=twice)(5) == 13
     assert bind(template, inner=thrice)(5) == 18
     assert entry(template, inner=thrice)(5) == 18
-
-
-def test_the_same_composition_is_the_same_function():
     assert bind(template, inner=twice) is bind(template, inner=twice)
 
 

@@ -25,32 +25,21 @@ from tests.naming import timed
 LEARNERS = [UCB1, KLUCB, TsallisINF, Thompson, EpsilonGreedy]
 
 
-def asked(learner):
-    learner.ask()
-
-
-def chosen(learner):
-    learner.choose()
-
-
-def updated(learner):
-    learner.update(0, 0.0)
-
-
-def told(learner):
-    learner.tell(learner.ask(), 1.0)
-
-
-WAYS = [asked, chosen, updated, told]
+WAYS = {
+    "asked": lambda learner: learner.ask(),
+    "chosen": lambda learner: learner.choose(),
+    "updated": lambda learner: learner.update(0, 0.0),
+    "told": lambda learner: learner.tell(learner.ask(), 1.0),
+}
 
 
 @pytest.mark.parametrize(
     ("learner", "way", "wrap"),
-    [(UCB1, way, FairLearn) for way in WAYS] + [(learner, told, DeadlineLearn) for learner in LEARNERS],
+    [(UCB1, way, FairLearn) for way in WAYS] + [(learner, "told", DeadlineLearn) for learner in LEARNERS],
 )
 def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
     one = learner(arms=2, seed=1)
-    way(one)
+    WAYS[way](one)
     for again in (one, from_bytes(to_bytes(one)), copy.deepcopy(one)):
         with pytest.raises(ArgumentError, match=r"learner: expected one that has neither decided nor .*fresh\(\)"):
             wrap(again, [0.2, 0.2])

@@ -5,6 +5,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -85,14 +87,14 @@ def test_the_tree_of_errors_is_the_one_that_is_drawn():
     assert set(errors.__all__) == everything | {"Refusal", "Wording", "expected"}
 
 
-def test_importing_evenhand_loads_nothing_heavy():
-    import subprocess
-    import sys
+def printed(code):
+    """Return what a new process prints that runs this code."""
+    return subprocess.check_output([sys.executable, "-c", code], text=True)
 
+
+def test_importing_evenhand_loads_nothing_heavy():
     heavy = {"pandas", "xarray", "matplotlib", "sklearn", "torch", "joblib", "typer", "rich", "pooch", "dask"}
-    code = f"import sys, evenhand; print(sorted({heavy!r} & set(sys.modules)))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
+    assert printed(f"import sys, evenhand; print(sorted({heavy!r} & set(sys.modules)))") == "[]\n"
 
 
 NAMES = [name for name in eh.__all__ if inspect.ismodule(getattr(eh, name))]
@@ -109,12 +111,8 @@ def test_a_package_lists_its_public_names_and_nothing_else(package):
 
 
 def test_every_package_is_an_attribute_without_an_import():
-    import subprocess
-    import sys
-
     code = f"import evenhand as eh; print([getattr(eh, name).__name__ for name in {NAMES!r} if name in dir(eh)])"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == f"{PACKAGES}\n"
+    assert printed(code) == f"{PACKAGES}\n"
 
 
 def test_a_loader_is_an_attribute_of_the_data_sets():

@@ -80,11 +80,8 @@ def test_what_fails_for_another_reason_fails(name, outcomes):
 def test_what_has_passed_here_is_left_out_of_the_rest(pytester):
     pytester.makeconftest(CONFTEST.read_text())
     pytester.makepyfile(test_one="def test_a(): pass\ndef test_b(): assert False\ndef test_c(): pass")
-    assert pytester.runpytest_inprocess("-k", "not test_c").parseoutcomes() == {
-        "passed": 1,
-        "failed": 1,
-        "deselected": 1,
-    }
+    first = pytester.runpytest_inprocess("-k", "not test_c").parseoutcomes()
+    assert first == {"passed": 1, "failed": 1, "deselected": 1}
     pytester.makepyfile(test_one="def test_a(): assert False\ndef test_b(): pass\ndef test_c(): pass")
     assert pytester.runpytest_inprocess("--rest").parseoutcomes() == {"passed": 2, "deselected": 1}
     assert pytester.runpytest_inprocess().parseoutcomes() == {"passed": 2, "failed": 1}

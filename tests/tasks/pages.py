@@ -17,6 +17,7 @@ from evenhand.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCRIPT = re.compile(r"^```python\n((?!>>>).*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED_SCRIPT = re.compile(r"^```python\n(# (\w+\.py).*?)^```$", re.MULTILINE | re.DOTALL)
 PROMISE = re.compile(r"`(\w+\.toml)`:\n\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -44,6 +45,12 @@ def commands(page: str) -> list[tuple[str, str]]:
                 found[-1] = command, f"{printed}{line}\n"
             goes_on = line.endswith("\\") and (goes_on or line.startswith("$ "))
     return found
+
+
+def write_scripts(page: str, folder: Path) -> None:
+    """Write the scripts of a page that begin with a comment on their file's name into files of these names."""
+    for script, name in NAMED_SCRIPT.findall((DOCS / page).read_text()):
+        (folder / name).write_text(script)
 
 
 def run_scripts(page: str, folder: Path) -> None:
