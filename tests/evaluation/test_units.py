@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from sklearn.linear_model import LinearRegression
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, TableError
@@ -59,6 +60,17 @@ def test_what_is_said_twice_is_said_once(estimator):
         assert (once.low, once.high) == (twice.low, twice.high)
 
 
+@pytest.mark.parametrize("model", [None, LinearRegression()], ids=["means", "model"])
+@pytest.mark.parametrize("interval", ["anytime", "normal"])
+def test_what_is_expected_of_a_row_is_not_learned_from_its_unit(interval, model):
+    """Else the order of the rows within units would matter, and an arm that is drawn for all of them biases "dr"."""
+    frame = people(4).sort_values("user", kind="stable")
+    other = frame.iloc[::-1].sort_values("user", kind="stable")
+    asked = NAMED | {"interval": interval, "model": model, "unit": "user"}
+    one, two = (eh.evaluate(each.reset_index(drop=True), POLICY, **asked) for each in (frame, other))
+    assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high))
+
+
 @pytest.mark.parametrize("estimator", ["ips", "snips"])
 def test_the_normal_interval_is_robust_to_units_as_bell_and_mccaffrey_have_it(estimator):
     frame = people(3, units=9, most=40)
@@ -70,6 +82,16 @@ def test_the_normal_interval_is_robust_to_units_as_bell_and_mccaffrey_have_it(es
     assert found.value == pytest.approx(value)
     assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
     assert found.rounds == len(frame)
+
+
+def test_few_units_that_have_most_of_the_weight_get_no_normal_interval():
+    few, many = (people(5, units=units) for units in (20, 200))
+    for frame in (few, many):
+        frame["arm"] = np.where(frame["user"] % 4 == 0, "a", "b")
+        frame["p"] = frame["arm"].map({"a": 0.25, "b": 0.75})
+    with pytest.raises(ArgumentError, match=r"'normal' of 20 units with uneven weights.*effectively \d\.\d*,"):
+        eh.evaluate(few, POLICY, **NAMED, interval="normal", unit="user")
+    assert np.isfinite(eh.evaluate(many, POLICY, **NAMED, interval="normal", unit="user").low)
 
 
 @pytest.mark.parametrize("interval", ["anytime", "once", "normal"])

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.errors import ArgumentError
-from evenhand.interventions import CSR, SRIS, CausalModel, Problem, TwoStageCSR
+from evenhand.errors import ArgumentError, TableError
+from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.rng import generator
 from tests.interventions.examples import WORLD, logged, mediated, straight
@@ -27,6 +27,20 @@ def test_a_rule_that_looks_at_s_is_searched_beside_a_table_and_refused_alone():
         with pytest.raises(ArgumentError, match=r"candidates\['split'\]: expected a candidate whose trials can show"):
             make(alone, tolerance=0.2, budget=4000)
     assert SRIS(alone, budget=4000).ask().frame["count"].sum() > 0
+
+
+def test_a_trial_whose_candidate_never_gives_that_value_is_refused():
+    """A patient who did not take what the rule says: answers suppose that everybody does."""
+    problem = Problem(MODEL, candidates={"now": NOW, "high": "high"}, **ASKED)
+    search, world = CSR(problem, tolerance=0.1, budget=4000), SimulatedTrial(problem)
+    world.reset(1)
+    allocation = search.ask()
+    (rows,) = world.respond(allocation)
+    at = int(np.flatnonzero(rows["dose"] == "low")[0])
+    words = f"column 'dose', row {at + 1}: expected a value that candidate 'high' may give there, got 'low'"
+    with pytest.raises(TableError, match=words):
+        search.tell(allocation, rows.assign(candidate=rows["candidate"].mask(rows.index == at, "high")))
+    search.tell(allocation, rows)
 
 
 LOGGED = {"now": NOW, "even": WORLD.problem.tables[1], "rich": WORLD.problem.tables[2]}

@@ -84,13 +84,6 @@ def name(function):
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 
-@pytest.fixture(autouse=True)
-def _no_figures():
-    plt.close("all")
-    yield
-    plt.close("all")
-
-
 def test_every_picture_takes_axes_by_keyword_and_is_tested_here():
     public = set()
     for module in pkgutil.iter_modules(plots.__path__, "evenhand.plots."):

@@ -27,7 +27,6 @@ WANTED = dict.fromkeys(HISTORIES, "history: expected what eh.simulate returns, g
 @pytest.mark.parametrize("name", sorted(WANTED))
 def test_something_else_is_refused(name):
     assert set(WANTED) == set(eh.plots.__all__)
-    plt.close("all")
     more = {"tolerance": 0.1} if name in ("plot_candidates", "plot_gaps") else {}
     for given in (None, 3, [], pd.DataFrame({"a": [1]}), np.eye(2), eh.learners.UCB1()):
         with pytest.raises(ArgumentError) as refused:

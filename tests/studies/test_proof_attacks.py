@@ -54,7 +54,7 @@ def written(tmp_path_factory):
     pytest.importorskip("cryptography")
     patch = pytest.MonkeyPatch()
     ticks = iter(range(10**6))
-    for module in ("transaction", "state", "subjects"):
+    for module in ("transaction", "live_policy", "subjects"):
         patch.setattr(f"evenhand.studies.log.{module}.now", lambda: 1_764_000_000_000_000 + 10**6 * next(ticks))
     place = tmp_path_factory.mktemp("proof")
     promise = eh.Promise({"a": "1/5", "b": "0.3", "c": 0}, tolerance=1)

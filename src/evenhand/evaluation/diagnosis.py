@@ -16,7 +16,7 @@ from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.propensities import doubts, fit_of
 from evenhand.evaluation.value_curve import ValueCurve
-from evenhand.kernels.arrays import Bools, Floats
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.simulation.measures import REFUTED, shares_change
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ FAR = 6.0
 """Standard errors of the mean weight from 1 at which it is remarked upon."""
 ENOUGH = 30
 """Effective rows with a reward above the mean, and with one below it, that a normal interval needs."""
+EVEN = 0.8
+"""Units whose weights are worth less than this part of as many equal ones, for rows that are alike, are uneven."""
 NAME = Wording("name the column of the propensities with ", argument("propensity"))
 CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
@@ -131,15 +133,25 @@ def effective_rows(weights: Floats) -> float:
     return float(weights.sum() ** 2 / max(np.square(weights).sum(), 1e-300))
 
 
-def check_normal(rewards: Floats, weights: Floats, of: str = "the value") -> None:
+def check_normal(rewards: Floats, weights: Floats, units: Ints | None = None, of: str = "the value") -> None:
     """Refuse a normal interval if the rows on which a mean rests whose reward is above their mean, or those below it,
-    are effectively fewer than 30: by what they contribute, or by their part in all rows' weights.
+    are effectively fewer than 30: by what they contribute, or by their part in all rows' weights; and if units are,
+    by their weights, where these differ from unit to unit as if an arm were drawn for all rows of each.
 
     Raises
     ------
     ArgumentError
         If so.
     """
+    otherwise = Wording("; for one look pass ", argument("interval", "once"))
+    if units is not None:
+        # Student's quantile makes up for few units, but not for few that have most of the weight.
+        count = effective_rows(np.asarray(np.bincount(units, weights), np.float64))
+        alike = effective_rows(np.bincount(units).astype(np.float64))
+        if count < min(ENOUGH * (1 - ROUNDING), EVEN * alike):
+            got = f"'normal' of {np.unique(units).size} units with uneven weights"
+            enough = f"by their weights in {of} these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
+            raise ArgumentError(expected("interval", "'anytime' or 'once'", got, Wording(enough, otherwise)))
     mine, total = weights > 0, max(weights.sum(), 1e-300)
     apart = rewards - weights @ rewards / total
     for what, parts in (("above", np.maximum(apart, 0.0)), ("below", np.maximum(-apart, 0.0))):
@@ -149,8 +161,7 @@ def check_normal(rewards: Floats, weights: Floats, of: str = "the value") -> Non
         if count < ENOUGH * (1 - ROUNDING):
             got = f"'normal' where {np.count_nonzero(paid)} of {mine.sum()} rows have a reward {what} their mean"
             enough = f"by their weights in {of} these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
-            hint = Wording(enough, "; for one look pass ", argument("interval", "once"))
-            raise ArgumentError(expected("interval", "'anytime' or 'once'", got, hint))
+            raise ArgumentError(expected("interval", "'anytime' or 'once'", got, Wording(enough, otherwise)))
 
 
 def _check_largest(largest: float, logged: Logged, weights: Floats) -> None:

@@ -236,26 +236,27 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> RewardEstimates:
     mine = shown[np.arange(rows), logged.codes] if per_arm else shown
     features = np.column_stack([mine, played])
     found, largest = np.zeros((rows, arms)), np.zeros(rows)
-    folds = [np.arange(fold, rows, FOLDS) for fold in range(FOLDS)]
-    blocks = np.array_split(np.arange(rows), PAST_BLOCKS) if past_alone else folds
-    for block in blocks:
-        if not block.size or (past_alone and block[0] == 0):
+    # What is said of a row may not be learned from rows of its own unit, which resemble it.
+    of = np.arange(rows) if logged.units is None else np.unique(logged.units, return_inverse=True)[1]
+    part = of * PAST_BLOCKS // (of[-1] + 1) if past_alone else of % FOLDS
+    for number in range(int(part.max()) + 1):
+        block, others = part == number, part < number if past_alone else part != number
+        if not block.any() or not others.any():
             continue
-        others = np.arange(block[0]) if past_alone else np.setdiff1d(np.arange(rows), block, assume_unique=True)
         try:
             fitted = copy.deepcopy(model)
             fitted.fit(features[others], logged.rewards[others])
             seen = expected_by(fitted, features[others])
             for arm in range(arms):
                 asked = shown[block, arm] if per_arm else shown[block]
-                only = np.zeros((len(block), arms))
+                only = np.zeros((len(asked), arms))
                 only[:, arm] = 1.0
                 found[block, arm] = expected_by(fitted, np.column_stack([asked, only]))
         except Exception as error:
             raise ModelError(f"model: {type(model).__name__} failed: {error}") from error
         # The interval needs a bound on m that is known before the block: what the model said of its own training rows.
-        largest[block] = np.clip(seen.max(), 0.0, 1.0)
-        found[block] = np.clip(found[block], 0.0, largest[block[0]])
+        largest[block] = top = np.clip(seen.max(), 0.0, 1.0)
+        found[block] = np.clip(found[block], 0.0, top)
     return RewardEstimates(found, np.arange(rows), largest)
 
 

@@ -85,7 +85,7 @@ def evaluate(
         a policy whose chances are 0 or the same multiple of the log's, where neither depends on rewards and these are 0
         and 1, it is Clopper and Pearson's. "normal" is narrower still, for one look at many rows: by their weights,
         effectively at least 30 of the policy's, and of those in which policies differ, must have a reward above their
-        mean, and 30 one below it; units must be three.
+        mean, and 30 one below it; units must be three, and 30 by their weights where an arm is drawn for a whole unit.
     stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
@@ -249,9 +249,10 @@ def _check_normal(logged: Logged, candidates: Mapping[str, Candidate]) -> None:
     each = {name: candidate.weights(logged) for name, candidate in candidates.items()}
     first, base = next(iter(each.items()))
     for name, mine in each.items():
-        check_normal(logged.rewards, mine)
+        check_normal(logged.rewards, mine, logged.units)
         if not np.allclose(mine, base, rtol=ROUNDING, atol=0.0):
-            check_normal(logged.rewards, np.abs(mine - base), f"the difference of {name!r} from {first!r}")
+            of = f"the difference of {name!r} from {first!r}"
+            check_normal(logged.rewards, np.abs(mine - base), logged.units, of)
 
 
 def _unused(where: str, **arguments: Any) -> None:

@@ -29,11 +29,13 @@ FEW = 4096
 
 
 class LoggedRows(NamedTuple):
-    """Consecutive rows of a log and of a candidate (n_rows,), and the candidate's probabilities (n, n_arms)."""
+    """Consecutive rows of a log and of a candidate (n_rows,), and the candidate's probabilities (n, n_arms); rows of
+    one unit follow each other."""
 
     codes: Ints
     rewards: Floats
     chances: Floats
+    units: Ints
     which: Ints
     probabilities: Floats
 
@@ -68,12 +70,28 @@ def prior_rows(past: PastMeans) -> float:
 
 
 @kernel
+def learn_row(past: PastMeans, arm: int, reward: float) -> None:
+    """Count the reward of a row."""
+    count = past.counts[arm]
+    past.totals[3] -= past.sums[arm] * past.sums[arm] / count if count > 0 else 0.0
+    past.sums[arm] += reward
+    past.counts[arm] += 1.0
+    past.totals[0] += 1.0
+    past.totals[1] += reward
+    past.totals[2] += reward * reward
+    past.totals[3] += past.sums[arm] * past.sums[arm] / past.counts[arm]
+    past.totals[4] += 2.0 * count + 1.0
+
+
+@kernel
 def weigh_learning(
     rows: LoggedRows, past: PastMeans, weights: Floats, expected: Floats, own: Floats, tops: Floats
 ) -> None:
     """Fill in the weights (n_rows,), the reward that m expects of the candidate, and of the arm that was played; m is
-    the mean of an arm's rewards in the rows before, drawn towards that of all. `tops` gets the largest m."""
-    for t in range(rows.codes.size):
+    the mean of an arm's rewards in the rows of the units before, drawn towards that of all. `tops` gets the largest m.
+    """
+    first, size = 0, rows.codes.size
+    for t in range(size):
         arm, mine, prior = rows.codes[t], rows.which[t], prior_rows(past)
         level = past.totals[1] / (past.totals[0] + 1.0)
         expected[t], tops[t] = 0.0, 0.0
@@ -85,16 +103,12 @@ def weigh_learning(
             if a == arm:
                 own[t] = mean
         weights[t] = rows.probabilities[mine, arm] / rows.chances[t]
-        # Only after the row: with its own reward in m the step is biased, and the interval no longer holds.
-        reward, count = rows.rewards[t], past.counts[arm]
-        past.totals[3] -= past.sums[arm] * past.sums[arm] / count if count > 0 else 0.0
-        past.sums[arm] += reward
-        past.counts[arm] += 1.0
-        past.totals[0] += 1.0
-        past.totals[1] += reward
-        past.totals[2] += reward * reward
-        past.totals[3] += past.sums[arm] * past.sums[arm] / past.counts[arm]
-        past.totals[4] += 2.0 * count + 1.0
+        # Only after its unit: with rewards of its own in m, or of rows that resemble it and were perhaps given the same
+        # arm, the step is biased, and the interval no longer holds.
+        if t + 1 == size or rows.units[t + 1] != rows.units[t]:
+            for row in range(first, t + 1):
+                learn_row(past, rows.codes[row], rows.rewards[row])
+            first = t + 1
 
 
 @kernel
@@ -208,8 +222,8 @@ class ValueCurve:
         self._totals, self._top = np.zeros(11), 0.0
         self.last: tuple[Floats, ...] = (np.zeros(0),) * 4
         self.terms: tuple[Floats, Floats] = np.zeros(0), np.zeros(0)
-        units = np.arange(len(logged.codes)) if logged.units is None else logged.units
-        self._begins = np.flatnonzero(np.diff(units, prepend=-1, append=-1))
+        self._units = np.arange(len(logged.codes)) if logged.units is None else logged.units
+        self._begins = np.flatnonzero(np.diff(self._units, prepend=-1, append=-1))
         self._unit_sums: list[Floats] = []
 
     def take(self, until: int, bounded: bool = True, by_row: bool = False) -> None:
@@ -379,7 +393,7 @@ class ValueCurve:
 
     def _rows(self, part: slice) -> LoggedRows:
         logged, candidate = self.logged, self.candidate
-        drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
+        drawn = logged.codes[part], logged.rewards[part], logged.chances[part], self._units[part]
         return LoggedRows(*drawn, candidate.which[part], candidate.probabilities)
 
     def _weigh(self, start: int, until: int) -> tuple[Floats, ...]:

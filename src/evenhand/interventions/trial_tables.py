@@ -218,13 +218,22 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool | None = False, t
         at = int(np.flatnonzero(profile < 0)[0])
         said = f"row {at + 1}: the model gives this combination of "
         raise TableError(Wording(said, list(problem.nodes), " probability 0"))
+    place = cells.place[cell]
+    # An own table is fitted: what the log never showed of it may still come.
+    never = cells.rules.reshape(*cells.rules.shape[:2], -1)[candidate, s, place] <= 0
+    never &= ~np.array(problem.own)[candidate]
+    if never.any():
+        at, name = int(np.flatnonzero(never)[0]), structure.intervene
+        what = f"a value that candidate {problem.candidates[candidate[at]]!r} may give there"
+        hint = "answers suppose that every trial followed its candidate's table"
+        raise TableError(expected(_cell(at, name), what, samples[name].tolist()[at], hint))
     evidence = cells.nothing()
     level = cells.level[cell]
     score = cells.scores[level]
     np.add.at(evidence.trials, (kind, candidate, s), times)
     np.add.at(evidence.first, (kind, candidate, s, profile), times * score)
     np.add.at(evidence.second, (kind, candidate, s, profile), times * score**2)
-    np.add.at(evidence.rows, (kind, candidate, s, cells.place[cell], level), times)
+    np.add.at(evidence.rows, (kind, candidate, s, place, level), times)
     return evidence
 
 

@@ -278,10 +278,12 @@ class LabelQueue(AskTell, Parameters):
         Raises
         ------
         ArgumentError
-            If the file's name ends otherwise.
+            If the file's name ends otherwise, or `items` are no ids.
         """
         if not is_path(path):
             raise ArgumentError(expected("path", "the path of a file", path))
+        if items is not None and (isinstance(items, str) or not isinstance(items, Container)):
+            raise ArgumentError(expected("items", "several ids, such as a list", items))
         chosen = read_annotator(annotator)
         shown = shown_fields(self, columns if Path(path).suffix == ".csv" else None)
         asked = [(self.ids[p], who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
