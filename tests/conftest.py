@@ -50,6 +50,14 @@ def no_processes_left():
         loky._executor.shutdown(wait=True, kill_workers=True)
 
 
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    """Close the pictures of other tests: a picture is drawn into the current figure."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
+
+
 def pytest_configure():
     """Collect no garbage while modules are imported: what they make stays to the end."""
     gc.disable()

@@ -33,7 +33,8 @@ def as_float(value: Any) -> float:
     >>> as_float(np.int8(1)), as_float(10**400), as_float("1")
     (1.0, inf, nan)
     """
-    if getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M"):  # an int by `item`, in nanoseconds
+    scalar = value[()] if isinstance(value, np.ndarray) else value
+    if isinstance(scalar, (np.datetime64, np.timedelta64)):  # `item` of nanoseconds is an int
         return math.nan
     if getattr(value, "shape", None) == () and not isinstance(value, np.longdouble):
         value = value.item()  # an array of no dimension, also of torch

@@ -143,6 +143,7 @@ def test_an_audit_checks_caps_windows_segments_and_what_was_on_offer():
     assert "The first breach: after round 3 in segment 'x', the plays of arm 'b' were 1 fewer than the share 1/2" in (
         " ".join(inside.split())
     )
+    assert cells(inside)[2][-1] == "in 1 round, after row 3", "not of all 5"
     assert len(pd.read_csv("out/promises.csv")) == 4
     slates = written("slates.csv", "arm,r\na,1\nb,1\na,2\nc,2\n")
     assert as_json("audit", slates, "--shares", "a=1", "--round", "r")["rounds"] == 2

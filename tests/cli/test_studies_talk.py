@@ -161,7 +161,10 @@ def test_contexts_with_text_are_named_columns():
                 policy.tell(decision, 1.0)
 
 
-NUMBERS_ONLY = "column 'x', row 2: expected finite numbers, got 'much'; this study takes only numbers: turn text into"
+NUMBERS_ONLY = (
+    "column 'x', row 2: expected finite numbers, got 'much'; this study takes only numbers: turn text into columns of "
+    "0 and 1 first"
+)
 
 
 @pytest.mark.parametrize(

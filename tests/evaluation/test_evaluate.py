@@ -540,7 +540,7 @@ def changed(**columns):
         (changed(reward=None), "column 'reward', row 5: the cell is empty; if silence means a reward, such as 0"),
         (drawn(200).head(1), "log: expected at least two rows, got 'one row'"),
         (drawn(200).assign(arm="a"), "column 'arm': expected at least two arms, got \"'a' in every row\""),
-        (drawn(200).assign(p=1.0), "column 'p': expected chances below 1, as of a rule that draws, got '1 in every"),
+        (drawn(200).assign(p=1.0), "expected chances below 1, as of a rule that draws, got '1 in every row"),
         (drawn(600).assign(p=0.4), "column 'p': expected chances of the arms that sum to 1, got 'a sum of 1.2"),
         (drawn(200).drop(columns="p"), r"column: expected one of \['arm', 'reward'\], got 'p'"),
     ],

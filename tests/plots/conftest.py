@@ -1,6 +1,5 @@
-"""What the pictures of quotas show, and no figures of other tests, into which pictures would be drawn."""
+"""What the pictures of quotas show."""
 
-import matplotlib.pyplot as plt
 import pytest
 
 import evenhand as eh
@@ -13,10 +12,3 @@ def history():
     policies = {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.25}), "free": UCB1(), "thompson": Thompson()}
     world = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
     return eh.simulate(policies, world, rounds=400, replications=3, seed=1, checkpoints=20)
-
-
-@pytest.fixture(autouse=True)
-def _no_figures():
-    plt.close("all")
-    yield
-    plt.close("all")

@@ -169,6 +169,7 @@ def test_the_finding_says_the_cost_in_words():
         ({"a": 0.5, "b": 0.5, "d": 0.5}, UnknownArmError, "arms that the promise names"),
         (pd.DataFrame({"arm": list("abd"), "reward": [0, 1, 1]}), UnknownArmError, "column 'arm', row 3"),
         (pd.DataFrame({"arm": list("aab"), "reward": [0, 1, 1]}), ArgumentError, "1 of arm 'b'"),
+        (pd.DataFrame({"arm": [], "reward": []}), ArgumentError, "two rewards of each arm, got .none"),
         (pd.DataFrame({"arm": list("aabb"), "reward": [0, 1, 1, None]}), TableError, "row 4"),
     ],
 )

@@ -69,6 +69,8 @@ def test_files_that_cannot_be_meant_are_refused_and_nothing_is_told(name, text, 
 def test_a_file_for_no_tool_is_refused(tmp_path):
     with pytest.raises(errors.ArgumentError, match=r"ends in \.csv"):
         made().write_tasks(tmp_path / "tasks.xml")
+    with pytest.raises(errors.UnknownTicketError, match="id: expected the id of an item of this queue, got True"):
+        made().write_tasks(tmp_path / "tasks.csv", items=True)
 
 
 @pytest.mark.parametrize("path", [None, 7, [{"id": "a", "label": 1}]], ids=repr)

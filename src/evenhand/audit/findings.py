@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.audit.audited_promise import ALL_ON_OFFER, AuditedPromise
-from evenhand.audit.period import PeriodOutlook, moment
+from evenhand.audit.period import PeriodOutlook, moment, when_broken
 from evenhand.data.groupings import Grouping
 from evenhand.display.digits import plain_number
 from evenhand.display.html import Card, HasCard, Table
@@ -66,29 +66,6 @@ class Breach:
         what = Clause(self.promise, self.arms, self.limit, self.slack, self.weight).missed(self.by)
         whose = f"the sum of {self.weight} of {who} was" if self.weight else f"the plays of {who} were"
         return f"after round {self.round:,}{inside}, {whose} {what}"
-
-
-def when_broken(
-    times: int, rounds: int, first: str, last: str | None = None, stretches: int = 0, *, still: bool = False
-) -> str:
-    """Return in which of so many rounds a promise was broken, in words: the names of the first and the last of them, in
-    how many stretches, and whether the last round is one.
-
-    >>> when_broken(9991, 10_000, "row 10", "row 10,000", 1, still=True)
-    'in 9,991 of 10,000 rounds, from row 10 on'
-    >>> when_broken(5, 100, "row 60", "row 80", 3)
-    'in 5 of 100 rounds, in 3 stretches, first after row 60, last after row 80'
-    >>> when_broken(2, 100, "row 60"), when_broken(0, 100, "")
-    ('in 2 of 100 rounds, first after row 60', 'never')
-    """
-    if not times:
-        return "never"
-    if stretches == 1:
-        where = f"from {first} on" if still else f"after {first}" if times == 1 else f"from {first} to {last}"
-    else:
-        where = f"in {stretches:,} stretches, first after {first}" if stretches else f"first after {first}"
-        where += (f", last after {last}" if last else "") + ", the end of the log" * still
-    return f"in {times:,} of {rounds:,} rounds, {where}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,14 +167,13 @@ class Audit(HasCard):
 
     def when_one(self, row: Mapping[Any, Any], unit: str = "round") -> str:
         """Return in which rounds the promise of a row of `promises` was broken, in words."""
-        times = row["rounds_in_violation"]
-        if times and not row["first_broken"]:
-            return f"in {times:,} of {self.rounds - self.before:,} rounds"
-        return self._when(times, row["first_broken"], row["last_broken"], row["stretches"], unit)
+        always = row["segment"] is None and row["since"] <= 1 and not row["until"]
+        times, first, last = (row[name] for name in ("rounds_in_violation", "first_broken", "last_broken"))
+        return self._when(times, first, last, row["stretches"], unit, always)
 
-    def _when(self, times: int, first: int, last: int, stretches: int, unit: str) -> str:
-        names = (self.name_of(first, unit), self.name_of(last, unit))
-        return when_broken(times, self.rounds - self.before, *names, stretches, still=last == self.rounds)
+    def _when(self, times: int, first: int, last: int, stretches: int, unit: str, always: bool = True) -> str:
+        rounds, begun = self.rounds - self.before if always else 0, self.name_of(first, unit) if first else ""
+        return when_broken(times, rounds, begun, self.name_of(last, unit), stretches, still=last == self.rounds)
 
     @property
     def never_seen(self) -> tuple[Label, ...]:

@@ -1,4 +1,6 @@
-"""A period between two times, and what can be said of its end: whether a promise can still be kept by then."""
+"""A period between two times, what can be said of its end, whether a promise can still be kept by then, and when it
+was broken.
+"""
 
 from __future__ import annotations
 
@@ -133,3 +135,29 @@ def between(at: NDArray[Any], since: str, until: str, what: str) -> tuple[Bools,
         got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in span) or f"no {what} yet")
         raise ArgumentError(expected("since" if since else "until", f"a time with {what} of the log", got))
     return inside, f"Only the {inside.sum():,} of {len(at):,} {what} {' and '.join(said)}"
+
+
+def when_broken(
+    times: int, rounds: int, first: str = "", last: str | None = None, stretches: int = 0, *, still: bool = False
+) -> str:
+    """Return in which of so many rounds, 0 where they are not known, a promise was broken, in words: the names of the
+    first and the last of them, if they are known, in how many stretches, and whether the last round is one.
+
+    >>> when_broken(9991, 10_000, "row 10", "row 10,000", 1, still=True)
+    'in 9,991 of 10,000 rounds, from row 10 on'
+    >>> when_broken(5, 100, "row 60", "row 80", 3)
+    'in 5 of 100 rounds, in 3 stretches, first after row 60, last after row 80'
+    >>> when_broken(2, 0, "row 60"), when_broken(9, 100), when_broken(0, 100)
+    ('in 2 rounds, first after row 60', 'in 9 of 100 rounds', 'never')
+    """
+    if not times:
+        return "never"
+    counted = f"{times:,} of {rounds:,} rounds" if rounds else f"{times:,} round{'s' * (times > 1)}"
+    if not first:
+        return f"in {counted}"
+    if stretches == 1:
+        where = f"from {first} on" if still else f"after {first}" if times == 1 else f"from {first} to {last}"
+    else:
+        where = f"in {stretches:,} stretches, first after {first}" if stretches else f"first after {first}"
+        where += (f", last after {last}" if last else "") + ", the end of the log" * still
+    return f"in {counted}, {where}"

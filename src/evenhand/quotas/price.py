@@ -152,6 +152,8 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
             raise ArgumentError(
                 expected("log", "plays of a policy that sees no contexts", Wording("contexts"), IN_THE_MEAN)
             )
+        if not len(frame):
+            raise ArgumentError(expected("log", "at least two rewards of each arm", Wording("none")))
         labels = column(frame, arm)
         places = places_in(labels, promise.arms)
         if (places < 0).any():

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from evenhand.audit.decision_log import moments_of
-from evenhand.audit.findings import Audit, when_broken
-from evenhand.audit.period import between
+from evenhand.audit.findings import Audit
+from evenhand.audit.period import between, when_broken
 from evenhand.cli import log_report as parts_of
 from evenhand.cli.output import drawing, promise_verdict
 from evenhand.cli.price import BY_CONTEXTS
@@ -108,9 +108,7 @@ def _verdict(found: Verification, seen: Statistics, before: Statistics) -> tuple
         kept = seen.kept if found.promise != "at every round" else True
         return kept, promise_verdict(found.promise, kept)
     at = f"round {first[0]:,}" if first and not before.violations else ""
-    rounds = seen.rounds - before.rounds
-    said = when_broken(times, rounds, at) if at else f"in {times:,} of {rounds:,} rounds"
-    return False, f"The promise was broken {said}"
+    return False, f"The promise was broken {when_broken(times, seen.rounds - before.rounds, at)}"
 
 
 def _as_audit(seen: Statistics, before: Statistics, times: Any) -> Audit:

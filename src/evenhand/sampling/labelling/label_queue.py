@@ -7,7 +7,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,7 @@ from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, expected, first_few, is_path
-from evenhand.labels import Labels
+from evenhand.labels import Labels, listed
 from evenhand.parameters import Parameters, locked, require_fresh
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
@@ -259,7 +259,7 @@ class LabelQueue(AskTell, Parameters):
         path: str | Path,
         *,
         annotator: str | None = None,
-        items: Container[Label] | None = None,
+        items: Iterable[Label] | None = None,
         columns: pd.DataFrame | None = None,
     ) -> int:
         """Write the open items, all or one annotator's, to a file for a labelling tool; return how many there are.
@@ -278,17 +278,17 @@ class LabelQueue(AskTell, Parameters):
         Raises
         ------
         ArgumentError
-            If the file's name ends otherwise, or `items` are no ids.
+            If the file's name ends otherwise.
+        UnknownTicketError
+            If no item has one of these ids.
         """
         if not is_path(path):
             raise ArgumentError(expected("path", "the path of a file", path))
-        if items is not None and (isinstance(items, str) or not isinstance(items, Container)):
-            raise ArgumentError(expected("items", "several ids, such as a list", items))
         chosen = read_annotator(annotator)
         shown = shown_fields(self, columns if Path(path).suffix == ".csv" else None)
         asked = [(self.ids[p], who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
-        asked = [(one, who) for one, who in asked if items is None or one in items]
-        return write_tasks(Path(path), asked, shown, self.sampler.classes or ())
+        among = {*self.ids} if items is None else {self.ids[self._items.position(one)] for one in listed(items)}
+        return write_tasks(Path(path), [task for task in asked if task[0] in among], shown, self.sampler.classes or ())
 
     @locked
     def read_labels(
