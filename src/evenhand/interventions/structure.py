@@ -173,8 +173,8 @@ def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | 
     if not all(isinstance(number, float) for number in np.array(named, object)[~np.isfinite(numbers)]):
         raise ArgumentError(expected("values", what, values, hint))
     if values is None and len(states) == 1:
-        got = Wording(f"{outcome!r}, which is always {states[0]!r}")
-        raise ArgumentError(expected("outcome", "a node with at least two values", got))
+        hint = f"it is always {states[0]!r}"
+        raise ArgumentError(expected("outcome", "a node with at least two values", outcome, hint))
     low, high = float(numbers.min()), float(numbers.max())
     if not np.isfinite(numbers).all() or low == high or not math.isfinite(high - low):
         raise ArgumentError(expected("values", "finite numbers that differ", numbers.tolist()))
